@@ -1,0 +1,82 @@
+"""softmax(scale * q k^T, under a mask) v: one meaning, three ways to compute it.
+
+q: (batch, heads, query, head_dim); k: (batch, kv_heads, key, head_dim); v: (batch, kv_heads, key, value_dim).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from oneblock.bricks.dropout import dropout
+from oneblock.mask import Sight
+from oneblock.tap import tap, wanted
+
+CHUNK = 512
+"""Queries computed together when scores are written out or masked over a long text: memory grows with length only."""
+LARGE = 1 << 20
+"""Entries of one head's scores beyond which they are not held whole."""
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """What a softmax over scores needs to know: the factor on q k^T, a cap on scores, dropout on the weights."""
+
+    scale: float
+    softcap: float | None = None
+    dropout: float = 0.0
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, sight: Sight, softmax: Softmax) -> Tensor:
+    """What each query gathers from the values it may see: (batch, heads, query, value_dim).
+
+    A query that may see nothing gets zeros, forward and backward, in every way of computing it. The fused kernel does
+    the work; scores are written out when someone listens to them, or when the kernel cannot do what is asked (a cap)
+    or would hold them whole (dropout, a mask over a long text): then in chunks of queries, recomputed in backward.
+    """
+    plain = softmax.softcap is None and softmax.dropout == 0
+    way = fused if plain and not wanted("scores", "masked", "pattern") else written
+    small = sight.size <= LARGE or wanted("scores", "masked", "pattern")
+    if small or (plain and sight.symbolic):
+        return way(q, k, v, sight, softmax)
+    pieces = [
+        checkpoint(way, q[:, :, a : a + CHUNK], k, v, sight.rows(a, a + CHUNK), softmax, use_reentrant=False)
+        for a in range(0, q.shape[2], CHUNK)
+    ]
+    return torch.cat(pieces, dim=2)
+
+
+def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, softmax: Softmax) -> Tensor:
+    """One call of torch's kernel.
+
+    In training on a CPU it runs in float32: the bfloat16 kernel's backward took a third of a training step.
+    """
+    grouped: dict[str, Any] = {"enable_gqa": True} if q.shape[1] != k.shape[1] else {}
+    if q.device.type == "cpu" and torch.is_grad_enabled() and torch.is_autocast_enabled("cpu"):
+        with torch.autocast("cpu", enabled=False):
+            return fused(q.float(), k.float(), v.float(), sight, softmax)
+    return F.scaled_dot_product_attention(q, k, v, scale=softmax.scale, **sight.kernel, **grouped)
+
+
+def written(q: Tensor, k: Tensor, v: Tensor, sight: Sight, softmax: Softmax) -> Tensor:
+    """The equation as the papers write it; also the oracle for the other ways."""
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], dim=1) for x in (k, v))
+    scores = tap(softmax.scale * q @ k.mT, "scores", q=q, k=k, scale=softmax.scale)  # (batch, heads, query, key)
+    scores = capped(scores, softmax.softcap)
+    if sight.added is not None:
+        scores = scores + sight.added.type_as(scores)
+    scores = tap(scores.masked_fill(~sight.visible, -torch.inf), "masked", scores=scores, sight=sight)
+    # A row with nothing to see is 0/0; filling its NaN with 0 also stops the gradient there.
+    pattern = scores.softmax(-1).masked_fill(~sight.visible, 0)
+    pattern = tap(dropout(pattern, softmax.dropout), "pattern", masked=scores)
+    return pattern @ v
+
+
+def capped(x: Tensor, cap: float | None) -> Tensor:
+    """cap * tanh(x / cap): bounded, and the identity near 0 (Bello et al. 2016, arXiv:1611.09940)."""
+    return x if cap is None else cap * (x / cap).tanh()

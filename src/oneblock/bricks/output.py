@@ -1,0 +1,27 @@
+"""What a model answers. batch: sentences; length: tokens; dim: width of the stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from oneblock.bricks.context import Memory
+from oneblock.cache import Cache
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """The answer of a forward pass; what was not asked for is None.
+
+    logits: (batch, length, vocab), or fewer positions with `logits_to_keep`. loss: mean over `tokens` real tokens; 0
+    when every label is ignored. hidden_states: the stream before the first and after every block, (batch, length, dim)
+    each. encoder_outputs: what to pass on as `encoder_outputs` instead of encoding again.
+    """
+
+    logits: Tensor | None = None
+    loss: Tensor | None = None
+    tokens: int | None = None
+    cache: Cache | None = None
+    hidden_states: tuple[Tensor, ...] | None = None
+    encoder_outputs: Memory | None = None

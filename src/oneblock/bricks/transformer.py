@@ -1,0 +1,138 @@
+"""A stack of blocks from ids to logits: an encoder, a decoder, or a language model, as its spec says.
+
+ids: (batch, length); x: (batch, length, dim).
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from oneblock.bricks.attention import AttentionBrick
+from oneblock.bricks.build import build
+from oneblock.bricks.context import Context, Memory
+from oneblock.bricks.head import HeadBrick
+from oneblock.bricks.init import initialise
+from oneblock.bricks.loss import IGNORED, chunked_cross_entropy, cross_entropy
+from oneblock.bricks.output import Output
+from oneblock.bricks.positions import score_bias
+from oneblock.cache import Cache, make
+from oneblock.mask import Places, places
+from oneblock.spec import Causal, Model, atoms, validate
+from oneblock.tap import tap
+
+
+class Transformer(nn.Module):
+    """The module of a `Model` spec."""
+
+    def __init__(self, spec: Model) -> None:
+        super().__init__()
+        validate(spec)
+        self.spec = spec
+        self.embedding = build(spec.embedding, spec.dim)
+        self.layers = nn.ModuleList(build(block, spec.dim) for block in spec.layers)
+        self.position_bias = None
+        if spec.position_bias is not None and spec.layers:
+            self.position_bias = score_bias(spec.position_bias, spec.layers[0].attention.heads)
+        self.norm = build(spec.norm, spec.dim)
+        self.head = None if spec.head is None else HeadBrick(spec.head, spec.dim, self.embedding.token)
+        for name, module in self.named_modules():
+            if isinstance(module, AttentionBrick):
+                module.path = name
+        initialise(self, len(spec.layers))
+
+    @property
+    def causal(self) -> bool:
+        """Whether tokens see only what stands before them, so that labels are the inputs shifted by one."""
+        return any(b.attention is not None and Causal() in atoms(b.attention.mask) for b in self.spec.layers)
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        cache: Cache | None = None,
+        use_cache: bool = False,
+        output_hidden_states: bool = False,
+        logits_to_keep: int | None = None,
+    ) -> Output:
+        """Run the model.
+
+        Args:
+            input_ids: (batch, length) token ids; or `inputs_embeds` (batch, length, dim) instead.
+            attention_mask: (batch, length), 1 = real token, 0 = padding; with a cache it may cover past and new tokens.
+            position_ids: (batch, length); by default real tokens are counted.
+            token_type_ids: (batch, length) segments, where the embedding has them; by default 0.
+            labels: (batch, length), the inputs themselves for a causal model (the shift is ours); -100 is ignored.
+            cache: past tokens; it is filled in place and comes back in the output.
+            use_cache: start a cache when none is given.
+            output_hidden_states: give the stream before the first and after every block.
+            logits_to_keep: logits of the last so many positions only; 0 gives none, so that with labels they never
+                exist whole. None gives all.
+
+        Raises:
+            ValueError: for shapes that do not fit and for ids or lengths beyond the tables.
+        """
+        cache = started(cache, self.spec, use_cache)
+        here = self.places(input_ids, attention_mask, position_ids, inputs_embeds, cache)
+        ctx = Context(here, cache=cache, bias=self.position_bias)
+        x, hidden = self.stream(input_ids, ctx, token_type_ids, inputs_embeds)
+        labels = shifted(labels) if self.causal else labels
+        kept = hidden if output_hidden_states else None
+        return self.answer(x, labels, logits_to_keep, cache=cache, hidden_states=kept)
+
+    def places(
+        self,
+        ids: Tensor | None,
+        mask: Tensor | None = None,
+        position: Tensor | None = None,
+        vectors: Tensor | None = None,
+        cache: Cache | None = None,
+    ) -> Places:
+        """Where the new tokens stand; tells the cache about them."""
+        if (ids is None) == (vectors is None):
+            raise ValueError("input: expected either input_ids or inputs_embeds")
+        tokens = vectors if ids is None else ids
+        if tokens.shape[1] == 0:
+            raise ValueError("input_ids: expected at least one token, got none (an empty prompt)")
+        here = places(tokens.shape[1], mask, position, None, cache.seen if cache else None, tokens.device)
+        if cache is not None:
+            cache.begin(here)
+        return here
+
+    def stream(
+        self, ids: Tensor | None, ctx: Context, segment: Tensor | None = None, vectors: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """(the stream after the final norm, the stream before the first and after every block)."""
+        x = self.embedding(ids, ctx.here, segment, vectors)
+        hidden = [x]
+        for layer in self.layers:
+            x = layer(x, ctx)
+            hidden.append(x)
+        return tap(self.norm(x), "final"), tuple(hidden)
+
+    def answer(
+        self, x: Tensor, labels: Tensor | None, keep: int | None, memory: Memory | None = None, **known: object
+    ) -> Output:
+        """Logits and loss from the final stream; labels line up with it."""
+        if self.head is None:
+            return Output(encoder_outputs=memory, **known)
+        logits = self.head(x if keep is None else x[:, -keep:]) if keep != 0 else None
+        loss = tokens = None
+        if labels is not None:
+            whole = logits is not None and logits.shape[1] == x.shape[1]
+            total, tokens = cross_entropy(logits, labels) if whole else chunked_cross_entropy(x, self.head, labels)
+            loss = total / max(tokens, 1)
+        return Output(logits, loss, tokens, encoder_outputs=memory, **known)
+
+
+def started(cache: Cache | None, spec: Model, wanted: bool) -> Cache | None:
+    """The cache to use: the one given, or a new one when wanted."""
+    return make(spec) if cache is None and wanted else cache
+
+
+def shifted(labels: Tensor | None) -> Tensor | None:
+    """What each position must predict: the next token; nothing at the end."""
+    return None if labels is None else nn.functional.pad(labels[:, 1:], (0, 1), value=IGNORED)

@@ -1,0 +1,104 @@
+"""What one attention layer keeps between steps, in three kinds: growing, static, rolling.
+
+Kept tensors are (batch, kv_heads, length, head_dim).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from oneblock.mask import Places
+
+Tensors = dict[str, Tensor]
+
+
+class Store(Protocol):
+    """What a cache needs of a layer's store; `seen` is the places of all tokens so far, the new ones included."""
+
+    kept: Tensors
+
+    def extend(self, new: Tensors, seen: Places) -> Tensors:
+        """Take in new tokens; give all that the new queries may look at."""
+
+    def places(self, seen: Places, new: int) -> Places:
+        """The places of what `extend` gives."""
+
+    def crop(self, length: int, before: int) -> None:
+        """Forget all but the first `length` of the `before` tokens so far."""
+
+
+class Growing:
+    """Keeps everything; each step joins the new tokens to the old."""
+
+    def __init__(self) -> None:
+        self.kept: Tensors = {}
+
+    def extend(self, new: Tensors, seen: Places) -> Tensors:  # noqa: ARG002
+        self.kept = _joined(self.kept, new)
+        return self.kept
+
+    def places(self, seen: Places, new: int) -> Places:  # noqa: ARG002
+        return seen
+
+    def crop(self, length: int, before: int) -> None:  # noqa: ARG002
+        self.kept = {name: tensor[:, :, :length] for name, tensor in self.kept.items()}
+
+
+class Rolling:
+    """Keeps the last `window` tokens. A prefill looks at all its tokens first, then the tail is kept."""
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+        self.kept: Tensors = {}
+
+    def extend(self, new: Tensors, seen: Places) -> Tensors:  # noqa: ARG002
+        joined = _joined(self.kept, new)
+        self.kept = {name: tensor[:, :, -self.window :] for name, tensor in joined.items()}
+        return joined
+
+    def places(self, seen: Places, new: int) -> Places:
+        before = min(self.window, seen.length - new)
+        return seen.part(seen.length - new - before, seen.length)
+
+    def crop(self, length: int, before: int) -> None:
+        kept = min(self.window, before)
+        left = length - (before - kept)
+        if left < min(self.window - 1, length):
+            raise ValueError(
+                f"cache.crop: expected at least {before - kept + self.window - 1} tokens to stay, got {length}: "
+                f"a rolling cache keeps the last {self.window} only; start again from an empty cache"
+            )
+        self.kept = {name: tensor[:, :, :left] for name, tensor in self.kept.items()}
+
+
+class Static:
+    """Room for `length` tokens made once; unused room is hidden by places that are not real."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self.kept: Tensors = {}
+
+    def extend(self, new: Tensors, seen: Places) -> Tensors:
+        for name, tensor in new.items():
+            if name not in self.kept:
+                batch, heads, _, width = tensor.shape
+                self.kept[name] = tensor.new_zeros(batch, heads, self.length, width)
+            if seen.length > self.length:
+                raise ValueError(f"cache: expected at most {self.length} tokens, got {seen.length}; make a longer one")
+            at = torch.arange(seen.length - tensor.shape[2], seen.length, device=tensor.device)
+            self.kept[name].index_copy_(2, at, tensor)
+        return self.kept
+
+    def places(self, seen: Places, new: int) -> Places:  # noqa: ARG002
+        room = torch.arange(seen.length, self.length, device=seen.index.device)[None]
+        return seen.then(Places(room, room, torch.zeros_like(room, dtype=torch.bool)))
+
+    def crop(self, length: int, before: int) -> None:
+        """Nothing to do: what is beyond the places that are left is hidden, then written over."""
+
+
+def _joined(kept: Tensors, new: Tensors) -> Tensors:
+    return {name: torch.cat([kept[name], tensor], dim=2) if name in kept else tensor for name, tensor in new.items()}

@@ -1,0 +1,68 @@
+"""A mask, the places of queries and keys, and a bias: symbolic until a kernel needs its arguments.
+
+batch, heads, query, key: the axes of attention scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from oneblock.mask.meaning import allowed
+from oneblock.mask.places import Places
+from oneblock.spec import Causal, Full, Mask, atoms
+
+Bias = Callable[[Places, Places], Tensor]
+"""Gives what is added to the scores: (batch | 1, heads, query, key)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """Who sees whom in one attention."""
+
+    mask: Mask
+    q: Places
+    k: Places
+    bias: Bias | None = None
+
+    @property
+    def symbolic(self) -> bool:
+        """Whether a kernel needs no mask tensor at all: nothing is hidden, or exactly the future."""
+        free = atoms(self.mask) == {Full()} or (atoms(self.mask) == {Causal()} and self.q is self.k)
+        return free and self.k.plain and self.bias is None
+
+    @property
+    def size(self) -> int:
+        """Entries of the scores of one head of one sentence."""
+        return self.q.length * self.k.length
+
+    @cached_property
+    def visible(self) -> Tensor:
+        """bool (batch | 1, 1, query | 1, key): True = may look."""
+        return allowed(self.mask, self.q, self.k)[:, None]
+
+    @cached_property
+    def added(self) -> Tensor | None:
+        """What is added to the scores before the mask: (batch | 1, heads, query, key)."""
+        return None if self.bias is None else self.bias(self.q, self.k)
+
+    @cached_property
+    def kernel(self) -> dict[str, Any]:
+        """The cheapest arguments of `F.scaled_dot_product_attention` that mean this.
+
+        `is_causal` only where queries are the keys: the kernel aligns the diagonal top-left.
+        """
+        if self.symbolic:
+            return {"is_causal": True} if Causal() in atoms(self.mask) else {}
+        if self.added is None:
+            return {"attn_mask": self.visible}
+        return {"attn_mask": self.added.masked_fill(~self.visible, -torch.inf)}
+
+    def rows(self, start: int, stop: int) -> Sight:
+        """The same for queries start ... stop - 1 only."""
+        return Sight(self.mask, self.q.part(start, stop), self.k, self.bias)

@@ -1,0 +1,67 @@
+"""The closed choices of a spec, and the few checks that every spec makes on itself."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Literal, get_args
+
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "tanh"]
+Layout = Literal["half", "interleaved"]
+Wiring = Literal["pre", "post", "branch", "sandwich", "parallel", "parallel-shared", "bare"]
+Slot = Literal["pre", "branch", "post"]
+
+SLOTS: dict[Wiring, tuple[Slot, ...]] = {
+    "pre": ("pre",),
+    "post": ("post",),
+    "branch": ("branch",),
+    "sandwich": ("pre", "branch"),
+    "parallel": ("pre",),
+    "parallel-shared": ("pre",),
+    "bare": (),
+}
+"""Where a wiring puts norms in x <- post(skip * x + branch(f(pre(x))))."""
+
+
+def nearest(word: object, known: object) -> str:
+    """A hint for a word that is not known: the closest known ones, else all of them.
+
+    >>> nearest("layernorm", ["LayerNorm", "RMSNorm"])
+    'did you mean LayerNorm?'
+    """
+    names = [str(name) for name in known]  # type: ignore[attr-defined]
+    by_lower = {name.lower(): name for name in names}
+    close = get_close_matches(str(word).lower(), list(by_lower), n=1, cutoff=0.5)
+    if close:
+        return f"did you mean {by_lower[close[0]]}?"
+    return f"known: {', '.join(sorted(names))}"
+
+
+def one_of(choice: object, **values: object) -> None:
+    """Refuse a word that its `Literal` does not list."""
+    for name, value in values.items():
+        if value not in get_args(choice):
+            raise ValueError(f"{name}: {value!r} is not one of its words; {nearest(value, get_args(choice))}")
+
+
+def at_least(least: float, **values: object) -> None:
+    """Refuse a number below `least`, or what is not a number."""
+    for name, value in values.items():
+        name = name.replace("__", ".")
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value or value < least:
+            raise ValueError(f"{name}: expected at least {least}, got {value!r}")
+
+
+def whole(least: int, **values: object) -> None:
+    """Refuse what is not a whole number of at least `least`."""
+    for name, value in values.items():
+        name = name.replace("__", ".")
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}")
+
+
+def share(**values: object) -> None:
+    """Refuse a probability outside [0, 1)."""
+    for name, value in values.items():
+        name = name.replace("__", ".")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+            raise ValueError(f"{name}: expected a share of at least 0 and below 1, got {value!r}")

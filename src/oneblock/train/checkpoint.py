@@ -1,0 +1,137 @@
+"""Checkpoints: everything a run needs to go on bit for bit, published by one rename, no pickle.
+
+A step is a function of (weights, moments, seed, step number): the batch and the dropout masks follow from the last two.
+So a checkpoint holds weights, moments and a few numbers, and no state of any random generator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from oneblock.train.durable import discard, publish, sweep
+
+__all__ = ["average", "named", "newest", "prune", "read_weights", "restore", "save_checkpoint"]
+
+FILES = ("model.safetensors", "optimizer.safetensors")
+WRAPPERS = ("_orig_mod.", "module.")
+
+
+def named(model: nn.Module) -> dict[str, Tensor]:
+    """Parameters and saved buffers by name, tied ones once, the same names whether compiled or wrapped or not."""
+    tensors = dict(model.named_parameters())
+    kept = set(model.state_dict().keys())
+    tensors |= {name: buffer for name, buffer in model.named_buffers() if name in kept}
+    return {_plain(name): tensor.detach() for name, tensor in tensors.items()}
+
+
+def save_checkpoint(
+    folder: Path,
+    step: int,
+    model: nn.Module,
+    optimizer: Optimizer,
+    state: Mapping[str, Any],
+    extra: Mapping[str, bytes],
+) -> Path:
+    """Write `folder`/step-XXXXXXXX durably: weights, moments, `extra` files, and state.json with a sha256 per file."""
+    tensors = [{name: tensor.cpu().contiguous() for name, tensor in named(model).items()}, _moments(model, optimizer)]
+    files = dict(extra) | {name: save(group) for name, group in zip(FILES, tensors, strict=True)}
+    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    text = json.dumps({"step": step, **state, "files": hashes}, ensure_ascii=False, indent=1)
+    target = folder / f"step-{step:08d}"
+    publish(target, files | {"state.json": text.encode()})
+    return target
+
+
+def newest(folder: Path) -> tuple[Path, dict[str, Any]] | None:
+    """The newest checkpoint whose files have their recorded sha256, with its state; damaged ones are warned about."""
+    sweep(folder)
+    for path in sorted(folder.glob("step-*"), reverse=True):
+        try:
+            return path, read_state(path)
+        except ValueError as error:
+            warnings.warn(f"{error}; skipped", stacklevel=2)
+    return None
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """The state of one checkpoint, after checking every file; ValueError says what is damaged."""
+    try:
+        state: dict[str, Any] = json.loads((path / "state.json").read_bytes())
+        for name, expected in state["files"].items():
+            if hashlib.sha256((path / name).read_bytes()).hexdigest() != expected:
+                raise ValueError(f"{path}: {name} is damaged (its sha256 differs)")
+    except (OSError, KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path}: damaged checkpoint ({type(error).__name__}: {error})") from None
+    return state
+
+
+def read_weights(model: nn.Module, path: Path) -> None:
+    """Copy a checkpoint's weights into `model`, strictly."""
+    write_weights(model, load_file(path / FILES[0]))
+
+
+def write_weights(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Copy `tensors` into `model`; ValueError when names are missing or left over."""
+    mine = named(model)
+    if odd := sorted(mine.keys() ^ tensors.keys()):
+        raise ValueError(f"checkpoint: {len(odd)} tensor names differ from the model's, first {odd[0]!r}")
+    with torch.no_grad():
+        for name, tensor in mine.items():
+            tensor.copy_(tensors[name])
+
+
+def restore(model: nn.Module, optimizer: Optimizer, path: Path) -> None:
+    """Weights and the optimizer's moments and step counts from a checkpoint."""
+    read_weights(model, path)
+    moments = load_file(path / FILES[1])
+    for name, parameter in _parameters(model).items():
+        prefix = name + "/"
+        found = {key.removeprefix(prefix): tensor for key, tensor in moments.items() if key.startswith(prefix)}
+        if found:
+            optimizer.state[parameter] = {key: tensor.to(parameter.device) for key, tensor in found.items()}
+
+
+def average(paths: Sequence[Path]) -> dict[str, Tensor]:
+    """The mean of the weights of several checkpoints, summed in float64."""
+    total: dict[str, Tensor] = {}
+    for path in paths:
+        for name, tensor in load_file(path / FILES[0]).items():
+            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+    return {name: tensor / len(paths) for name, tensor in total.items()}
+
+
+def prune(folder: Path, keep: int, best: int | None) -> None:
+    """Remove all but the `keep` newest checkpoints and the one of step `best`; called only after a save is durable."""
+    paths = sorted(folder.glob("step-*"))
+    for path in paths[:-keep]:
+        if best is None or path.name != f"step-{best:08d}":
+            discard(path)
+
+
+def _plain(name: str) -> str:
+    for wrapper in WRAPPERS:
+        name = name.replace("." + wrapper, ".").removeprefix(wrapper)
+    return name
+
+
+def _parameters(model: nn.Module) -> dict[str, nn.Parameter]:
+    return {_plain(name): parameter for name, parameter in model.named_parameters()}
+
+
+def _moments(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
+    state = {name: optimizer.state.get(parameter, {}) for name, parameter in _parameters(model).items()}
+    return {
+        f"{name}/{key}": torch.as_tensor(value).cpu().contiguous()
+        for name, entries in state.items()
+        for key, value in entries.items()
+    }

@@ -1,0 +1,153 @@
+"""Everything a run needs before its first step: folder, data, tokenizer, spec, model, and a note of the machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from oneblock import zoo
+from oneblock.bricks import build_model
+from oneblock.spec import Seq2Seq, from_dict, to_dict
+from oneblock.text import Pair, Tokenizer
+from oneblock.train.config import ModelPart, Run
+from oneblock.train.data import Stream, corpus_hash, examples, read_split
+from oneblock.train.durable import sweep, write_file
+
+__all__ = ["Setup", "environment", "make_spec", "open_folder", "prepare"]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A run made ready: where it lies, what it learns from, and the untrained model."""
+
+    run: Run
+    out: Path
+    tokenizer: Tokenizer
+    spec: Seq2Seq
+    model: nn.Module
+    train: Stream
+    valid: Stream | None
+    valid_pairs: list[Pair]
+    identity: dict[str, Any]  # what must be equal for a checkpoint to be resumed
+
+
+def open_folder(out: Path, resume: bool) -> None:
+    """Make the run folder; ValueError when it holds something and nothing is to be resumed."""
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"{out}: expected a folder for the run, got a file")
+    if out.is_dir() and any(out.iterdir()) and not resume:
+        raise ValueError(f"{out}: not empty; give another --out, or --resume to go on with the run that lies there")
+    if resume and not out.is_dir():
+        raise ValueError(f"{out}: nothing to resume; there is no such folder")
+    out.mkdir(parents=True, exist_ok=True)
+    sweep(out)
+
+
+def prepare(run: Run, out: Path, device: torch.device) -> Setup:
+    """Read the data, train or load the tokenizer, build the model from the run's seed, write the run folder's head."""
+    split = read_split(run.data)
+    found = examples(split.train, run.data)
+    tokenizer, text = _tokenizer(run, out, split.train)
+    spec = make_spec(run.model, tokenizer)
+    identity = {
+        "spec": _hash(to_dict(spec)),
+        "corpus": corpus_hash(found, split.valid, text),
+        "seed": run.seed,
+        "batch": f"{run.batch.tokens} tokens, accumulate {run.batch.accumulate}, longest {run.batch.longest}",
+        "bpe dropout": run.tokenizer.dropout,
+    }
+    special = spec.decoder.tokens
+    size = {"budget": run.batch.tokens, "longest": run.batch.longest}
+    train = Stream(
+        found, tokenizer, special, seed=run.seed, accumulate=run.batch.accumulate, dropout=run.tokenizer.dropout, **size
+    )
+    held_out = examples(split.valid, run.data)
+    valid = Stream(held_out, tokenizer, special, **size) if held_out else None
+    torch.manual_seed(run.seed)
+    model = build_model(spec).to(device)
+    write_file(out / "run.toml", run.dump(out).encode())
+    write_file(out / "spec.json", (json.dumps(to_dict(spec), indent=1) + "\n").encode())
+    return Setup(run, out, tokenizer, spec, model, train, valid, split.valid, identity)
+
+
+def make_spec(part: ModelPart, tokenizer: Tokenizer) -> Seq2Seq:
+    """The spec that `[model]` asks for, its vocabulary the tokenizer's; ValueError when it is no encoder-decoder."""
+    if part.spec is not None:
+        if part.arguments:
+            raise ValueError(f"model.{next(iter(part.arguments))}: model.spec is given, so no arguments are allowed")
+        try:
+            spec = from_dict(json.loads(Path(part.spec).read_text(encoding="utf-8")))
+        except (OSError, json.JSONDecodeError) as error:
+            raise ValueError(f"model.spec: cannot read {part.spec}: {error}") from None
+    else:
+        try:
+            spec = zoo.named(part.name, **({"vocab": len(tokenizer)} | dict(part.arguments)))
+        except TypeError as error:
+            raise ValueError(f"model: {part.name}: {error}") from None
+        except ValueError as error:
+            raise ValueError(f"model: {error}") from None
+    if not isinstance(spec, Seq2Seq):
+        raise ValueError(f"model: expected an encoder-decoder (such as vaswani), got a {type(spec).__name__}")
+    for side in (spec.encoder, spec.decoder):
+        if side.embedding.vocab < len(tokenizer):
+            raise ValueError(f"model.vocab: {side.embedding.vocab} is less than the tokenizer's {len(tokenizer)}")
+    ids = (tokenizer.pad, tokenizer.eos)
+    if (spec.decoder.tokens.pad, spec.decoder.tokens.eos) != ids:
+        raise ValueError(f"model.tokens: pad and eos must be the tokenizer's {ids}, got {spec.decoder.tokens}")
+    return spec
+
+
+def environment(device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
+    """The machine and the versions a figure was reached with."""
+    names = ("oneblock", "torch", "tokenizers", "safetensors", "sacrebleu")
+    versions = {}
+    for name in names:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = "not installed"
+    return {
+        "python": sys.version.split()[0],
+        "platform": platform.platform(),
+        "cpu": _processor(),
+        "cpus": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "device": str(device) if device.type == "cpu" else torch.cuda.get_device_name(device),
+        "dtype": str(dtype).removeprefix("torch."),
+        "versions": versions,
+    }
+
+
+def _processor() -> str:
+    """The processor's name; Linux has it in a file only."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def _tokenizer(run: Run, out: Path, pairs: list[Pair]) -> tuple[Tokenizer, bytes]:
+    """The run folder's tokenizer if there is one (a resumed run), else the named one, else a new one; and its bytes."""
+    path = out / "tokenizer.json"
+    if not path.exists():
+        if run.tokenizer.path is not None:
+            tokenizer = Tokenizer.load(run.tokenizer.path)
+        else:
+            lines = (line for pair in pairs for line in (pair.source, pair.target))
+            tokenizer = Tokenizer.train(lines, run.tokenizer.vocab, languages=run.data.languages)
+        tokenizer.save(path)
+    return Tokenizer.load(path), path.read_bytes()
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
