@@ -101,21 +101,27 @@ def gradients(model: nn.Module) -> dict[str, Tensor]:
 
 
 maybe = st.booleans()
+activations = st.sampled_from(get_args(Activation))
 shares = st.sampled_from([0.0, 0.25])
+ANY: tuple[Mask, ...] = (*CAUSAL, *TWO_WAY)
+added = [None, Learned(40), Learned(40, offset=2), Sinusoidal(), Sinusoidal("half", closed=True)]
 norms: st.SearchStrategy[Norm] = st.sampled_from(
-    [LayerNorm(), LayerNorm(1e-12, bias=False), SigmaNorm(), SigmaNorm(bias=False, unbiased=True), RMSNorm(1e-6)]
-    + [RMSNorm(centred=True)]
+    [
+        LayerNorm(),
+        LayerNorm(1e-12, bias=False),
+        SigmaNorm(),
+        SigmaNorm(bias=False, unbiased=True),
+        RMSNorm(1e-6),
+        RMSNorm(centred=True),
+    ]
 )
-rotations = st.builds(
-    Rope, st.sampled_from([10_000.0, 50.0]), st.sampled_from([1.0, 0.5]), st.sampled_from(["half", "interleaved"])
-)
+layouts = st.sampled_from(["half", "interleaved"])
+rotations = st.builds(Rope, st.sampled_from([10_000.0, 50.0]), st.sampled_from([1.0, 0.5]), layouts)
 relatives = st.builds(Relative, st.sampled_from([4, 8]), st.sampled_from([8, 20]), maybe)
 
 
 @st.composite
-def attentions(
-    draw: st.DrawFn, heads: int = 4, masks: tuple[Mask, ...] = (*CAUSAL, *TWO_WAY), cross: bool = False
-) -> Attention:
+def attentions(draw: st.DrawFn, heads: int = 4, masks: tuple[Mask, ...] = ANY, cross: bool = False) -> Attention:
     """Any attention; one that reads a memory sees all of it and has no positions."""
     return Attention(
         heads=heads,
@@ -133,13 +139,11 @@ def attentions(
     )
 
 
-feedforwards = st.builds(FeedForward, st.integers(1, 24), st.sampled_from(get_args(Activation)), maybe, maybe, shares)
+feedforwards = st.builds(FeedForward, st.integers(1, 24), activations, maybe, maybe, shares)
 
 
 @st.composite
-def blocks(
-    draw: st.DrawFn, cross: bool = False, heads: int = 4, masks: tuple[Mask, ...] = (*CAUSAL, *TWO_WAY)
-) -> Block:
+def blocks(draw: st.DrawFn, cross: bool = False, heads: int = 4, masks: tuple[Mask, ...] = ANY) -> Block:
     """Any block; serial ones may lack a sublayer."""
     wiring = draw(st.sampled_from(SERIAL if cross else get_args(Wiring)))
     whole = wiring.startswith("parallel")
@@ -158,26 +162,21 @@ def blocks(
 
 
 @st.composite
-def models(
-    draw: st.DrawFn, cross: bool = False, masks: tuple[Mask, ...] = (*CAUSAL, *TWO_WAY), head: bool = True
-) -> Model:
+def models(draw: st.DrawFn, cross: bool = False, masks: tuple[Mask, ...] = ANY, head: bool = True) -> Model:
     """Any stack of blocks, at most three of them."""
     heads = draw(st.sampled_from([1, 2, 4]))
     layers = tuple(draw(st.lists(blocks(cross, heads, masks), min_size=1, max_size=3)))
     embedding = Embedding(
         vocab=VOCAB,
-        position=draw(
-            st.sampled_from([None, Learned(40), Learned(40, offset=2), Sinusoidal(), Sinusoidal("half", closed=True)])
-        ),
+        position=draw(st.sampled_from(added)),
         segments=draw(st.sampled_from([0, 2])),
         norm=draw(st.none() | norms),
         scale=draw(st.sampled_from([None, "sqrt_dim"])),
         dropout=draw(shares),
     )
-    transform = draw(st.none() | st.builds(Transform, st.sampled_from(get_args(Activation)), norms))
-    kinds = st.builds(
-        Head, maybe, maybe, st.just(transform), st.sampled_from([None, 5.0]), st.sampled_from([None, 0.5])
-    )
+    transform = draw(st.none() | st.builds(Transform, activations, norms))
+    caps, scales = st.sampled_from([None, 5.0]), st.sampled_from([None, 0.5])
+    kinds = st.builds(Head, maybe, maybe, st.just(transform), caps, scales)
     return Model(
         dim=DIM,
         embedding=embedding,

@@ -11,13 +11,13 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from oneblock.cli.show import EXAMPLE, show
+from oneblock.cli.show import EXAMPLE, run
 from oneblock.cost import parameters
 from oneblock.spec import from_dict, to_dict
 from oneblock.zoo import named
 
 app = typer.Typer()
-app.command()(show)
+app.command()(run)
 
 
 @pytest.fixture(autouse=True)
@@ -107,5 +107,5 @@ def test_nothing_is_left_of_a_figure_that_cannot_be_written(tmp_path: Path) -> N
 
 
 def test_showing_needs_no_tensor_library() -> None:
-    code = "import sys, oneblock.cli.show as s; s.show('vaswani'); sys.exit('torch' in sys.modules)"
+    code = "import sys, oneblock.cli.show as s; s.run('vaswani'); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=False).returncode == 0

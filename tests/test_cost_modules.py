@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from random_specs import specs
 
 from oneblock.cost import parameters, parts
 from oneblock.spec import Spec
+from random_specs import specs
 
 torch = pytest.importorskip("torch")
 build = pytest.importorskip("oneblock.bricks")

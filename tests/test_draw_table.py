@@ -7,7 +7,6 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_specs import specs
 
 from oneblock.cost import parameters
 from oneblock.draw import changes, table, text, width
@@ -33,6 +32,7 @@ from oneblock.spec import (
 )
 from oneblock.words import LANGUAGES
 from oneblock.zoo import named
+from random_specs import specs
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 LOCAL = Block(Attention(4, mask=Causal() & Window(8)), FeedForward(32))
@@ -106,6 +106,12 @@ def test_E7_E4_shapes_inside_attention_say_which_length_and_width() -> None:
     assert shapes[f"{at}.v"] == ("batch", 8, "source", 64)
     assert shapes[f"{at}.scores"] == ("batch", 8, "target", "source")
     assert shapes[f"{at}.out"] == ("batch", "target", 512)
+
+
+def test_E1_query_from_the_decoder_key_and_value_from_the_memory() -> None:
+    formulas = {row.path: row.formula for row in table(named("vaswani", bias=False), depth=3)}
+    at = "decoder.layers.0-5.cross"
+    assert [formulas[f"{at}.{name}"] for name in "qkv"] == ["q = x W_Q", "k = memory W_K", "v = memory W_V"]
 
 
 def test_a_length_takes_the_place_of_the_word() -> None:

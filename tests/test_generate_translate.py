@@ -86,17 +86,24 @@ def test_nothing_in_nothing_out(translator):
     assert [found[0], found[3]] == [translator("我爱你。")[0], translator("你爱我。")[0]]
 
 
-def test_a_string_for_a_string(translator, tmp_path, monkeypatch):
+def test_a_string_for_a_string(translator, tmp_path):
     assert translate("我爱你。", translator) == str(translator("我爱你。")[0]) == "I love you."
     weights.save(translator.model, tmp_path)
     translator.tokenizer.save(tmp_path)
-    loaded = Translator.load(tmp_path)
-    assert loaded.model.spec == translator.model.spec
-    monkeypatch.setenv("ONEBLOCK_TRANSLATOR", str(tmp_path))
-    assert translate("我爱你。") == translate("我爱你。", tmp_path) == oneblock.translate("我爱你。") == "I love you."
-    monkeypatch.delenv("ONEBLOCK_TRANSLATOR")
-    with pytest.raises(ValueError, match="ONEBLOCK_TRANSLATOR"):
-        translate("我爱你。")
+    assert Translator.load(tmp_path).model.spec == translator.model.spec
+    assert translate("我爱你。", tmp_path) == translate("我爱你。", str(tmp_path), to="en") == "I love you."
+    with pytest.raises(ValueError, match="nowhere"):
+        translate("我爱你。", tmp_path / "nowhere")
+    with pytest.raises(TypeError, match="beams"):
+        translate("我爱你。", tmp_path, beams=3)
+
+
+def test_the_translator_in_the_package_is_read_once_and_is_the_default(translator, tmp_path, monkeypatch):
+    weights.save(translator.model, tmp_path)
+    translator.tokenizer.save(tmp_path)
+    monkeypatch.setattr("oneblock.generate.translate.PACKAGED", tmp_path)
+    assert Translator.default() is Translator.default()
+    assert oneblock.translate("我爱你。") == Translator.default()("我爱你。")[0].text == "I love you."
 
 
 def test_alternatives_are_the_next_best_and_scores_are_means_of_log_probabilities(translator):

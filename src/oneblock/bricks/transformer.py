@@ -30,9 +30,8 @@ class Transformer(nn.Module):
         self.spec = spec
         self.embedding = build(spec.embedding, spec.dim)
         self.layers = nn.ModuleList(build(block, spec.dim) for block in spec.layers)
-        self.position_bias = None
-        if spec.position_bias is not None and spec.layers:
-            self.position_bias = score_bias(spec.position_bias, spec.layers[0].attention.heads)
+        heads = next((block.attention.heads for block in spec.layers if block.attention is not None), 1)
+        self.position_bias = score_bias(spec.position_bias, heads)
         self.norm = build(spec.norm, spec.dim)
         self.head = None if spec.head is None else HeadBrick(spec.head, spec.dim, self.embedding.token)
         for name, module in self.named_modules():

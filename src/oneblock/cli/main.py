@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from typing import Any
 
-import click
 import typer
 from typer.core import TyperGroup
 
@@ -18,37 +18,34 @@ VERBS = {
     "train": "Train a translation model as a run file says.",
     "eval": "Score a model's translations of a corpus: BLEU and chrF.",
 }
-"""Verb -> what it does, in the order of `oneblock --help`. Each is a function of its name in a file of its name."""
+"""Verb -> what it does, in the order of `oneblock --help`. Each is `run` in a file of its name."""
+
+USAGE = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
+"""What typer raises for words it does not understand; it is public only as the base of BadParameter."""
 
 
 class Verbs(TyperGroup):
-    """A group whose commands are read from their files only when they are named."""
+    """A group whose commands are read from their files only when they are called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+    called = ""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(VERBS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in VERBS:
-            return None
-        if not _named(cmd_name):
-            return click.Command(cmd_name, help=VERBS[cmd_name])
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        verb = typer.Typer(rich_markup_mode="rich")
+        if cmd_name != self.called:  # a line in the list of verbs
+            verb.command(cmd_name, help=VERBS[cmd_name])(lambda: None)
+            return typer.main.get_command(verb)
         module = import_module(f"oneblock.cli.{cmd_name}")
-        app = typer.Typer(rich_markup_mode="rich")
-        options = {"help": module.run.__doc__, "epilog": f"Example: [bold]{module.EXAMPLE}[/bold]"}
-        app.command(cmd_name, **options)(module.run)
-        return typer.main.get_command(app)
+        verb.command(cmd_name, help=module.run.__doc__, epilog=f"Example: [bold]{module.EXAMPLE}[/bold]")(module.run)
+        return typer.main.get_command(verb)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in VERBS:
             raise ValueError(f"{args[0]!r} is no verb of oneblock; {nearest(args[0], VERBS)}")
+        self.called = args[0]
         return super().resolve_command(ctx, args)
-
-
-def _named(verb: str) -> bool:
-    """Whether this process was asked for that verb; a mere listing needs no verb's file."""
-    return verb in sys.argv[1:]
 
 
 app = typer.Typer(
@@ -60,14 +57,17 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def oneblock(
-    version: bool = typer.Option(False, "--version", help="Print the version and leave."),
-) -> None:
-    """One block, every Transformer: see it, train it, translate with it."""
-    if version:
+def _version(wanted: bool) -> None:
+    if wanted:
         typer.echo(import_module("oneblock").__version__)
         raise typer.Exit
+
+
+@app.callback()
+def oneblock(
+    version: bool = typer.Option(False, "--version", help="Print the version and leave.", callback=_version),
+) -> None:
+    """One block, every Transformer: see it, train it, translate with it."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -76,20 +76,21 @@ def main(arguments: list[str] | None = None) -> None:
     ONEBLOCK_DEBUG=1 shows the traceback behind a line.
     """
     try:
-        app(arguments, standalone_mode=False)
-    except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
-    except click.ClickException as error:
-        _refuse(error.format_message())
+        code = app(arguments, standalone_mode=False)
+    except typer.Exit as done:
+        code = done.exit_code
+    except USAGE as error:
+        code = _refuse(error.format_message())
     except (ValueError, OSError) as error:
         if os.environ.get("ONEBLOCK_DEBUG"):
             raise
-        _refuse(str(error))
-    except (KeyboardInterrupt, click.Abort):
+        code = _refuse(str(error))
+    except (KeyboardInterrupt, typer.Abort):
         typer.echo("interrupted", err=True)
-        sys.exit(130)
+        code = 130
+    sys.exit(code if isinstance(code, int) else 0)
 
 
-def _refuse(line: str) -> None:
+def _refuse(line: str) -> int:
     typer.echo(f"oneblock: {' '.join(line.split())}", err=True)
-    sys.exit(2)
+    return 2

@@ -26,7 +26,7 @@ FORMULA = 34
 EXAMPLE = "oneblock show vaswani --svg vaswani.svg"
 
 
-def show(
+def run(
     spec: Annotated[
         str, typer.Argument(metavar="SPEC", help="A model's name, a spec.json, or a folder that holds one.")
     ],

@@ -3,7 +3,6 @@
 Shapes: batch = sentences translated together, length = tokens of the longest of them.
 """
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +24,9 @@ from oneblock.spec import Model, Seq2Seq
 from oneblock.text import Tokenizer, script
 
 __all__ = ["Alternative", "Translation", "Translator", "translate"]
+
+PACKAGED = Path(__file__).parent / "tatoeba"
+"""The folder of the translator that comes with the package; its README.md says what it is."""
 
 UNSPACED = ("zh", "ja", "th")
 """Languages whose sentences follow each other without a space."""
@@ -105,6 +107,11 @@ class Translator:
     ) -> "Translator":
         """The translator in a folder: spec.json, model.safetensors, tokenizer.json. ValueError: what is missing."""
         return cls(weights.load(Path(directory), device=device, dtype=dtype), Tokenizer.load(directory))
+
+    @staticmethod
+    def default() -> "Translator":
+        """The translator that comes with the package, English and Chinese; read once, always the same object."""
+        return _loaded(PACKAGED)
 
     def __call__(
         self,
@@ -222,28 +229,22 @@ class Translator:
 def translate(
     text: str, model: Translator | str | PathLike[str] | None = None, *, to: str | None = None, **options: Any
 ) -> str:
-    """The translation of one text, as a string: `model` is a `Translator` or the folder of one.
+    """The translation of one text, as a string.
 
-    Without `model`, the environment variable ONEBLOCK_TRANSLATOR names the folder. `to` and `options` are those of a
-    `Translator`; a folder is read once. For many texts, call a `Translator` with the list. ValueError: no model named,
-    or what `Translator` refuses.
+    `model` is a `Translator` or the folder of one, read once; None is the one in the package. `to` and `options` are
+    those of a `Translator`, which is what to call for many texts. ValueError: what `Translator` refuses.
 
-    >>> translate("我爱你。", "")
+    >>> translate("我爱你。", "no/such/folder")  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    ValueError: translate: expected a model, got none; give the folder of a translator or set ONEBLOCK_TRANSLATOR
+    ValueError: there is no model
     """
-    if model is None:
-        model = os.environ.get("ONEBLOCK_TRANSLATOR")
-    if not model:
-        raise ValueError(
-            "translate: expected a model, got none; give the folder of a translator or set ONEBLOCK_TRANSLATOR"
-        )
-    translator = model if isinstance(model, Translator) else _loaded(os.path.abspath(model))
-    return translator(text, to=to, **options)[0].text
+    if not isinstance(model, Translator):
+        model = _loaded(PACKAGED if model is None else Path(model).resolve())
+    return model(text, to=to, **options)[0].text
 
 
 @lru_cache(maxsize=2)
-def _loaded(directory: str) -> Translator:
+def _loaded(directory: Path) -> Translator:
     return Translator.load(directory)
 
 

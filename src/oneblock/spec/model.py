@@ -218,6 +218,8 @@ def validate(spec: Spec) -> None:
                 f"decoder.embedding.vocab: expected the encoder's {encoder.embedding.vocab}, got "
                 f"{decoder.embedding.vocab}; use one vocabulary or share=False"
             )
+        if encoder.head is not None:
+            raise ValueError("encoder.head: expected None, an encoder's output goes to the decoder; got a head")
         validate(encoder)
         validate(decoder)
         return

@@ -68,13 +68,20 @@ def put(value: Any, path: str, new: Any | Callable[[Any], Any]) -> Any:
         length = new(len(value)) if callable(new) else new
         return tuple(value[index % len(value)] for index in range(length))
     parts = dict(children(value))
-    found = [part for part in parts if fnmatchcase(part, name)]
+    found = [part for part in parts if fnmatchcase(part, name) and (name == part or _leads(parts[part], rest))]
     if not found:
         raise ValueError(f"{path}: no {name!r} in {type(value).__name__}; {nearest(name, parts)}")
     changed = {part: put(parts[part], rest, new) for part in found}
     if isinstance(value, tuple):
         return tuple(changed.get(part, old) for part, old in parts.items())
     return replace(value, **changed)
+
+
+def _leads(value: Any, path: str) -> bool:
+    """Whether a path of names and globs leads anywhere from here."""
+    name, _, rest = path.partition(".")
+    inner = isinstance(value, tuple) and path == "length"
+    return not path or inner or any(fnmatchcase(n, name) and _leads(part, rest) for n, part in children(value))
 
 
 def diff(before: Any, after: Any, path: str = "") -> tuple[Change, ...]:

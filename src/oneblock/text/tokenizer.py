@@ -19,6 +19,7 @@ from typing import Any
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+from oneblock.files import write_file
 from oneblock.text.dropout import Segmenter
 
 _SPECIAL = ("<pad>", "<s>", "</s>")
@@ -123,12 +124,7 @@ class Tokenizer:
         ('en',)
         """
         path = _file(path)
-        draft = path.with_name(path.name + ".tmp")
-        with draft.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(self._text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
+        write_file(path, (self._text + "\n").encode())
 
     def encode(
         self, text: str, to: str | None = None, dropout: float = 0.0, rng: random.Random | None = None

@@ -18,20 +18,21 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from oneblock.train.durable import discard, publish, sweep
+from oneblock.files import discard, publish, sweep
+from oneblock.weights.folder import unique, unwrapped
 
-__all__ = ["average", "named", "newest", "prune", "read_weights", "restore", "save_checkpoint"]
+__all__ = [
+    "average",
+    "newest",
+    "prune",
+    "read_weights",
+    "restore",
+    "save_checkpoint",
+    "whole",
+    "write_weights",
+]
 
 FILES = ("model.safetensors", "optimizer.safetensors")
-WRAPPERS = ("_orig_mod.", "module.")
-
-
-def named(model: nn.Module) -> dict[str, Tensor]:
-    """Parameters and saved buffers by name, tied ones once, the same names whether compiled or wrapped or not."""
-    tensors = dict(model.named_parameters())
-    kept = set(model.state_dict().keys())
-    tensors |= {name: buffer for name, buffer in model.named_buffers() if name in kept}
-    return {_plain(name): tensor.detach() for name, tensor in tensors.items()}
 
 
 def save_checkpoint(
@@ -43,7 +44,7 @@ def save_checkpoint(
     extra: Mapping[str, bytes],
 ) -> Path:
     """Write `folder`/step-XXXXXXXX durably: weights, moments, `extra` files, and state.json with a sha256 per file."""
-    tensors = [{name: tensor.cpu().contiguous() for name, tensor in named(model).items()}, _moments(model, optimizer)]
+    tensors = [{name: tensor.cpu().contiguous() for name, tensor in unique(model).items()}, _moments(model, optimizer)]
     files = dict(extra) | {name: save(group) for name, group in zip(FILES, tensors, strict=True)}
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     text = json.dumps({"step": step, **state, "files": hashes}, ensure_ascii=False, indent=1)
@@ -53,14 +54,20 @@ def save_checkpoint(
 
 
 def newest(folder: Path) -> tuple[Path, dict[str, Any]] | None:
-    """The newest checkpoint whose files have their recorded sha256, with its state; damaged ones are warned about."""
+    """The newest whole checkpoint and its state, None when there is none; damaged ones are warned about and skipped."""
     sweep(folder)
-    for path in sorted(folder.glob("step-*"), reverse=True):
-        try:
-            return path, read_state(path)
-        except ValueError as error:
-            warnings.warn(f"{error}; skipped", stacklevel=2)
-    return None
+    path = next(filter(whole, sorted(folder.glob("step-*"), reverse=True)), None)
+    return None if path is None else (path, read_state(path))
+
+
+def whole(path: Path) -> bool:
+    """Whether a checkpoint is undamaged; warns when it is not."""
+    try:
+        read_state(path)
+    except ValueError as error:
+        warnings.warn(f"{error}; skipped", stacklevel=2)
+        return False
+    return True
 
 
 def read_state(path: Path) -> dict[str, Any]:
@@ -82,7 +89,7 @@ def read_weights(model: nn.Module, path: Path) -> None:
 
 def write_weights(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Copy `tensors` into `model`; ValueError when names are missing or left over."""
-    mine = named(model)
+    mine = unique(model)  # views of the parameters themselves
     if odd := sorted(mine.keys() ^ tensors.keys()):
         raise ValueError(f"checkpoint: {len(odd)} tensor names differ from the model's, first {odd[0]!r}")
     with torch.no_grad():
@@ -110,22 +117,20 @@ def average(paths: Sequence[Path]) -> dict[str, Tensor]:
     return {name: tensor / len(paths) for name, tensor in total.items()}
 
 
-def prune(folder: Path, keep: int, best: int | None) -> None:
-    """Remove all but the `keep` newest checkpoints and the one of step `best`; called only after a save is durable."""
-    paths = sorted(folder.glob("step-*"))
-    for path in paths[:-keep]:
-        if best is None or path.name != f"step-{best:08d}":
+def prune(folder: Path, step: int, keep: int, best: int | None) -> None:
+    """Remove all but the `keep` newest checkpoints up to `step`, just saved, and the one of step `best`.
+
+    Called only after the save of `step` is durable. A later one is a damaged one that the run fell back from.
+    """
+    steps = {int(path.name.removeprefix("step-")): path for path in folder.glob("step-*")}
+    kept = {*sorted(number for number in steps if number <= step)[-keep:], best}
+    for number, path in steps.items():
+        if number not in kept:
             discard(path)
 
 
-def _plain(name: str) -> str:
-    for wrapper in WRAPPERS:
-        name = name.replace("." + wrapper, ".").removeprefix(wrapper)
-    return name
-
-
 def _parameters(model: nn.Module) -> dict[str, nn.Parameter]:
-    return {_plain(name): parameter for name, parameter in model.named_parameters()}
+    return {unwrapped(name): parameter for name, parameter in model.named_parameters()}
 
 
 def _moments(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:

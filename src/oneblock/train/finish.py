@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from oneblock import weights
-from oneblock.train.checkpoint import average, read_weights, write_weights
+from oneblock.train.checkpoint import average, read_weights, whole, write_weights
 from oneblock.train.judge import judge
 from oneblock.train.log import Log, Show
 from oneblock.train.setup import Setup
@@ -23,10 +23,10 @@ def finish(
 
     Averaging the last checkpoints: Vaswani et al. 2017, section 6.1. Without validation pairs: averaged, or else last.
     """
-    paths = sorted(folder.glob("step-*"))
+    paths = [path for path in sorted(folder.glob("step-*")) if whole(path)]
     last = paths[-setup.run.training.average :] if setup.run.training.average > 1 else []
     candidates: dict[str, Path | list[Path]] = {"last": paths[-1]}
-    if best is not None and (found := folder / f"step-{best:08d}").is_dir() and found != paths[-1]:
+    if best is not None and (found := folder / f"step-{best:08d}") in paths[:-1]:
         candidates["best"] = found
     if len(last) > 1:
         candidates["averaged"] = last

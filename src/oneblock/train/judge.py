@@ -16,7 +16,7 @@ __all__ = ["Verdict", "judge"]
 
 
 class Verdict(NamedTuple):
-    """`goodness`: higher is better, first by what `training.choose` names; `row` for metrics.jsonl; `line` for people."""
+    """`goodness`: higher is better, by what `training.choose` names first; `row` for a file, `line` for people."""
 
     goodness: tuple[float, float]
     row: dict[str, Any]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -12,12 +11,13 @@ from typing import Any
 
 import torch
 
+from oneblock.files import write_file
 from oneblock.train.checkpoint import newest, prune, restore, save_checkpoint
 from oneblock.train.config import Run
 from oneblock.train.curve import curve
 from oneblock.train.data import Ahead
-from oneblock.train.durable import write_file
 from oneblock.train.finish import finish, publish_best
+from oneblock.train.interrupt import Interrupt
 from oneblock.train.judge import judge
 from oneblock.train.log import Log, Show, read_rows
 from oneblock.train.optimizer import make_optimizer
@@ -82,13 +82,12 @@ def train(
     device: str = "auto",
     dtype: str = "auto",
     threads: int | None = None,
-    stop: Callable[[], bool] = lambda: False,
 ) -> Result:
     """Train a translation model as `run` says, into the folder `out`; with `resume`, go on from its newest checkpoint.
 
     A resumed run is bit for bit the unbroken one (same machine, same threads, same versions). `device` "auto" is a GPU
     where there is one; `dtype` is that of the matrix products ("auto": bfloat16 on a GPU, float32 on a CPU); `threads`
-    of torch, default its own choice; `stop` is asked after each step, and True saves and raises KeyboardInterrupt.
+    of torch, default its own choice. Ctrl-C ends the step, saves, and raises KeyboardInterrupt; a second one at once.
     Raises ValueError, one line, for bad data or settings, a folder in use, a run that is not the one to resume, a loss
     that is not finite; OSError when a checkpoint cannot be written.
     """
@@ -108,7 +107,8 @@ def train(
         if setup.train.left_out:
             show.say(f"{setup.train.left_out} examples longer than {run.batch.longest} tokens left out")
         try:
-            _steps(loop, stop)
+            with Interrupt() as interrupt:
+                _steps(loop, interrupt)
             kept, scores = finish(setup, loop.folder, state.best_step, log, show, where)
         finally:
             log.close()
@@ -116,7 +116,7 @@ def train(
     return Result(out, state.step, kept, scores)
 
 
-def _steps(loop: Loop, stop: Callable[[], bool]) -> None:
+def _steps(loop: Loop, interrupt: Interrupt) -> None:
     """Run to the last step or an early stop; on the way, everything happens at multiples of its own interval."""
     part, state = loop.setup.run.training, loop.state
     ahead = Ahead(loop.setup.train, loop.device)
@@ -129,11 +129,11 @@ def _steps(loop: Loop, stop: Callable[[], bool]) -> None:
                 _log(loop)
             if loop.setup.valid and (state.step % part.evaluate_every == 0 or state.step == part.steps):
                 better = _evaluate(loop)
-            halt = stop()
-            if better or halt or state.stopped or state.step % part.save_every == 0 or state.step == part.steps:
+            due = state.step % part.save_every == 0 or state.step == part.steps
+            if better or due or state.stopped or interrupt.asked:
                 _save(loop, better)
-            if halt:
-                raise KeyboardInterrupt
+            if interrupt.asked:
+                raise KeyboardInterrupt(f"stopped after step {state.step}, saved; --resume goes on")
     finally:
         ahead.close()
 
@@ -207,7 +207,7 @@ def _save(loop: Loop, better: bool) -> None:
     state = {**asdict(loop.state), "metrics_bytes": loop.log.size(), "identity": setup.identity}
     spec = (setup.out / "spec.json").read_bytes()
     save_checkpoint(loop.folder, loop.state.step, setup.model, loop.optimizer, state, {"spec.json": spec})
-    prune(loop.folder, max(part.keep, part.average), loop.state.best_step)
+    prune(loop.folder, loop.state.step, max(part.keep, part.average), loop.state.best_step)
     if better or not setup.valid:
         publish_best(setup)
     _draw(setup)

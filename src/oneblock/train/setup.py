@@ -17,11 +17,11 @@ from torch import nn
 
 from oneblock import zoo
 from oneblock.bricks import build_model
+from oneblock.files import sweep, write_file
 from oneblock.spec import Seq2Seq, from_dict, to_dict
 from oneblock.text import Pair, Tokenizer
 from oneblock.train.config import ModelPart, Run
 from oneblock.train.data import Stream, corpus_hash, examples, read_split
-from oneblock.train.durable import sweep, write_file
 
 __all__ = ["Setup", "environment", "make_spec", "open_folder", "prepare"]
 

@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
-from oneblock.bricks.loss import chunked_cross_entropy
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from oneblock.bricks.loss import chunked_cross_entropy
 from oneblock.train.data import Batch
 
 __all__ = ["Outcome", "loss_sum", "mean_loss", "precision", "reseed", "update"]
@@ -47,7 +47,7 @@ def update(
     lr: float,
     smoothing: float = 0.0,
     clip: float = 0.0,
-    autocast: AbstractContextManager[object] = nullcontext(),  # noqa: B008
+    autocast: AbstractContextManager[object] = nullcontext(),
 ) -> Outcome | None:
     """One step over a window of batches: the gradient of (sum of losses) / (real tokens of the whole window).
 

@@ -11,8 +11,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from oneblock.bricks import build_model
+from oneblock.files import replacing
 from oneblock.spec import Spec, from_dict, nearest, to_dict
-from oneblock.weights.files import replacing
 
 SPEC, WEIGHTS = "spec.json", "model.safetensors"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")

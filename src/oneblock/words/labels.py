@@ -1,14 +1,10 @@
 """Short labels of tables and figures, in each language."""
 
 LABELS: dict[str, tuple[str, str]] = {
-    "add": ("Add", "相加"),
     "add and": ("Add & {}", "相加与{}"),
-    "and": (" and ", "和"),
-    "architecture": ("Architecture", "架构"),
     "batch": ("batch", "批"),
     "brick": ("brick", "部件"),
     "causal": ("causal", "因果"),
-    "comma": (", ", "，"),
     "dim": ("dimension {}", "维度 {}"),
     "encoder output": ("Encoder output", "编码器输出"),
     "features": ("Features", "特征"),

@@ -1,27 +1,47 @@
-"""Files and folders that are either wholly there or not there at all, whenever the power goes."""
+"""Files and folders that are wholly there or not there at all, whenever the power goes: sibling, flush, fsync, rename."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["discard", "publish", "sweep", "write_file"]
-
 TEMPORARY = ".tmp-"
+"""How the name of a file or folder begins that is still being written."""
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A sibling path to write to; it takes the name `path` when the `with` ends well, and vanishes when it does not.
+
+    OSError, one line, where it cannot be written; what was there before is intact.
+
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "note.txt"
+    >>> with replacing(target) as sibling:
+    ...     _ = sibling.write_text("whole")
+    >>> target.read_text()
+    'whole'
+    """
+    sibling = path.with_name(TEMPORARY + path.name)
+    try:
+        yield sibling
+        with sibling.open("rb+") as written:
+            os.fsync(written.fileno())
+        os.replace(sibling, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot write {path}: {_said(error)}; what was there before is intact") from None
+    finally:
+        sibling.unlink(missing_ok=True)
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Replace `path` by `data` in one step: a sibling is written, flushed to the disk, then renamed over it."""
-    sibling = path.with_name(TEMPORARY + path.name)
-    try:
-        _write(sibling, data)
-        os.replace(sibling, path)
-        _sync_folder(path.parent)
-    except OSError as error:
-        sibling.unlink(missing_ok=True)
-        raise OSError(error.errno, f"cannot write {path}: {error.strerror}; what was there before is intact") from None
+    """Replace `path` by `data` in one step."""
+    with replacing(path) as sibling:
+        sibling.write_bytes(data)
 
 
 def publish(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -35,15 +55,15 @@ def publish(folder: Path, files: Mapping[str, bytes]) -> None:
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(parents=True)
         for name, data in files.items():
-            _write(fresh / name, data)
-        _sync_folder(fresh)
+            write_file(fresh / name, data)
+        sync_folder(fresh)
         if folder.exists():
             discard(folder)
         os.replace(fresh, folder)
-        _sync_folder(folder.parent)
+        sync_folder(folder.parent)
     except OSError as error:
         shutil.rmtree(fresh, ignore_errors=True)
-        raise OSError(error.errno, f"cannot save {folder}: {error.strerror}; earlier checkpoints are intact") from None
+        raise OSError(error.errno, f"cannot save {folder}: {_said(error)}; earlier ones are intact") from None
 
 
 def discard(folder: Path) -> None:
@@ -63,16 +83,16 @@ def sweep(folder: Path) -> None:
             left.unlink(missing_ok=True)
 
 
-def _write(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder durable, where the system can (Windows cannot open a folder)."""
+    if os.name == "nt":
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _said(error: OSError) -> str:
+    return error.strerror or str(error)
