@@ -1,8 +1,9 @@
 """How good a translator is on sentences that were held out: `python -m benchmarks.quality MODEL_DIR`.
 
 Scores greedy search, beam search and, beside them, a look-up of the most similar training sentence (retrieval.py), by
-BLEU and chrF (sacrebleu, one reference): over all held-out pairs, by length of the source, and apart for sources within
-one edit of a training sentence, which a model may know by heart. Prints Markdown for a model card, or JSON.
+BLEU and chrF (sacrebleu, one reference): over all held-out pairs, by length of the source, and apart for sources that
+one word (in Chinese: one character) put in, left out or changed turns into a training sentence, which a model may
+know by heart. Prints Markdown for a model card, or JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.retrieval import Nearest, OneEdit, size
+from benchmarks.retrieval import Nearest, OneEdit, words
 
 from oneblock.generate import Translator
 from oneblock.text import Pair
@@ -109,16 +110,16 @@ def table(
 ) -> tuple[tuple[Row, ...], tuple[str, str]]:
     """(rows for all sentences, by length, near and far from training; the signatures of BLEU and chrF)."""
     spaced = way[0] not in UNSPACED
-    lengths = [size(pair.source, spaced) for pair in held]
-    near = OneEdit(pair.source for pair in train)
+    lengths = [len(words(pair.source, spaced)) for pair in held]
+    near = OneEdit((pair.source for pair in train), spaced)
     close = [pair.source in near for pair in held]
-    unit = "words" if spaced else "characters"
+    unit = "word" if spaced else "character"
     groups = {"all": range(len(held))}
     for least, most in BINS:
-        name = f"{least}-{most} {unit}" if most else f"{least} or more {unit}"
+        name = f"{least} to {most} {unit}s" if most else f"{least} {unit}s or more"
         groups[name] = [at for at, n in enumerate(lengths) if least <= n and (most is None or n <= most)]
-    groups["within one edit of a training sentence"] = [at for at, is_close in enumerate(close) if is_close]
-    groups["further from all of them"] = [at for at, is_close in enumerate(close) if not is_close]
+    groups[f"one {unit} or less from a training sentence"] = [at for at, is_close in enumerate(close) if is_close]
+    groups["further from all of those"] = [at for at, is_close in enumerate(close) if not is_close]
     references = [pair.target for pair in held]
     rows = []
     for name, places in groups.items():

@@ -67,36 +67,42 @@ def ngrams(text: str, longest: int) -> Iterator[str]:
 
 
 class OneEdit:
-    """The sentences that are equal to one of `sentences`, or become so when one character is put in, left out, changed.
+    """The sentences that are equal to one of `sentences`, or become so when one word is put in, left out or changed.
 
-    Sentences are compared as the split compares them: NFKC, case folded, without punctuation and spaces.
+    Without spaces between words (`spaced` False) a character counts as a word. Words are compared as the split compares
+    sentences: NFKC, case folded, without punctuation.
 
-    >>> near = OneEdit(["I saw him."])
-    >>> [text in near for text in ("I saw him", "I saw ham!", "I saw hi", "I saw whim", "I see him", "He saw him")]
+    >>> near = OneEdit(["I saw him."], spaced=True)
+    >>> [text in near for text in ("I saw HIM", "I saw her!", "I saw", "I saw him run", "He saw her", "See him run")]
     [True, True, True, True, False, False]
     """
 
-    def __init__(self, sentences: Iterable[str]) -> None:
-        self.whole = {key(sentence) for sentence in sentences}
+    def __init__(self, sentences: Iterable[str], spaced: bool) -> None:
+        self.spaced = spaced
+        self.whole = {words(sentence, spaced) for sentence in sentences}
         self.holed = {holed for text in self.whole for holed in _holes(text)}
 
     def __contains__(self, sentence: str) -> bool:
-        text = key(sentence)
+        text = words(sentence, self.spaced)
         if text in self.whole or any(holed in self.holed for holed in _holes(text)):
             return True
         if any(text[:at] + text[at + 1 :] in self.whole for at in range(len(text))):
             return True
-        return any(f"{text[:at]}\0{text[at:]}" in self.holed for at in range(len(text) + 1))
+        return any((*text[:at], HOLE, *text[at:]) in self.holed for at in range(len(text) + 1))
 
 
-def _holes(text: str) -> Iterator[str]:
-    return (f"{text[:at]}\0{text[at + 1 :]}" for at in range(len(text)))
+HOLE = ""
 
 
-def size(text: str, spaced: bool) -> int:
-    """How long a sentence is: words where spaces part them, otherwise characters without punctuation.
+def _holes(text: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    return ((*text[:at], HOLE, *text[at + 1 :]) for at in range(len(text)))
 
-    >>> size("It's 5 o'clock.", spaced=True), size("现在五点。", spaced=False)
-    (3, 4)
+
+def words(text: str, spaced: bool) -> tuple[str, ...]:
+    """Words, or characters where no spaces part words, without case and punctuation.
+
+    >>> words("It's 5 o'clock - yes!", spaced=True), words("现在５点。", spaced=False)
+    (('its', '5', 'oclock', 'yes'), ('现', '在', '5', '点'))
     """
-    return len(text.split()) if spaced else sum(unicodedata.category(letter)[0] not in "PZC" for letter in text)
+    found = [key(word) for word in text.split()] if spaced else key(text)
+    return tuple(word for word in found if any(map(str.isalnum, word)))

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from specs import exact, ids, language_model, padded, same, translator
 
 from oneblock.spec import Alibi, Causal, Relative, RMSNorm, Window
 from oneblock.tap import listen
+from specs import exact, ids, language_model, padded, same, translator
 
 
 @pytest.fixture(autouse=True)

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import pytest
 import torch
-from specs import exact, ids, language_model, translator
 
 from oneblock.bricks.dropout import Dropout, dropout
 from oneblock.spec import Spec, put, walk
 from oneblock.tap import listen
+from specs import exact, ids, language_model, translator
 
 SITES = [path for path, _ in walk(translator(depth=1)) if path.endswith(".dropout")]
 
 
 def test_every_site_is_named_in_the_spec() -> None:
-    assert SITES == [
+    assert [
         f"{stack}.{site}"
         for stack, sites in {
             "encoder": ["embedding.dropout", "layers.0.attention.dropout", "layers.0.feedforward.dropout"],
             "decoder": ["embedding.dropout", "layers.0.attention.dropout", "layers.0.feedforward.dropout"],
         }.items()
         for site in [*sites, *(["layers.0.cross.dropout"] if stack == "decoder" else []), "layers.0.dropout"]
-    ]
+    ] == SITES
 
 
 @pytest.mark.parametrize("site", SITES)
@@ -57,7 +57,7 @@ def zeros(spec: Spec, name: str) -> float:
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_E15_sites_drop_what_they_say_they_drop(share: float) -> None:
     spec = language_model(depth=1)
-    assert zeros(put(spec, "embedding.dropout", share), "embedded") == pytest.approx(share, abs=0.03)
+    assert zeros(put(spec, "embedding.dropout", share), "embedding.embedded") == pytest.approx(share, abs=0.03)
     assert zeros(put(spec, "layers.*.dropout", share), "layers.0.stream") == pytest.approx(share, abs=0.03)
     seen = 21 / 40  # of 40 x 40 weights the mask hides 780
     expected = 1 - seen * (1 - share) * 40 / 41
@@ -66,9 +66,9 @@ def test_E15_sites_drop_what_they_say_they_drop(share: float) -> None:
 
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.3, 0.9])
-@pytest.mark.parametrize("shape", [(400, 1000), (7, 3), (1,)])
+@pytest.mark.parametrize("shape", [(400, 500), (7, 3), (1,)])
 def test_share_and_mean_are_right(share: float, shape: tuple[int, ...]) -> None:
-    draws = [dropout(torch.ones(shape), share) for _ in range(max(1, 400_000 // torch.Size(shape).numel() // 10))]
+    draws = [dropout(torch.ones(shape), share) for _ in range(max(2, 2000 // shape[0]))]
     y = torch.stack(draws)
     kept = y[y != 0]
     torch.testing.assert_close(kept, torch.full_like(kept, 1 / (1 - share)))
@@ -110,7 +110,7 @@ def test_attention_with_dropout_is_right_on_average() -> None:
     brick, x = exact(spec, 16), torch.randn(1, 6, 16, dtype=torch.float64)
     expected = brick(x)
     brick.train()
-    draws = torch.cat([brick(x.expand(400, -1, -1)) for _ in range(20)])
+    draws = torch.cat([brick(x.expand(200, -1, -1)) for _ in range(10)])
     error = (draws.mean(0) - expected[0]).abs()
     spread = draws.std(0) / len(draws) ** 0.5
     assert (error < 5 * spread + 1e-9).all()

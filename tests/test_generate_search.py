@@ -123,6 +123,9 @@ def test_B44_the_heuristic_and_early_stop_lose_what_never_finds():
     assert best["never"].score == pytest.approx(math.log(0.2) / 4, abs=1e-4)
     assert best[False].tokens == best[True].tokens == (2, EOS)
     assert (calls["never"], calls[False], calls[True]) == (4, 2, 2)
+    logits[0, 0] = torch.tensor([0.3, 0.5, 0.2, 1e-9]).log()  # now "0 0" has a better mean than "2 end"
+    assert beam_search(Table(logits, 4), 1, early_stopping=False, **options)[0][0].tokens == (0, 0, 0, EOS)
+    assert beam_search(Table(logits, 4), 1, early_stopping=True, **options)[0][0].tokens == (EOS,)
 
 
 def test_the_three_stopping_rules_work_less_in_the_order_never_false_true():

@@ -7,6 +7,7 @@ import oneblock
 from oneblock import weights
 from oneblock.bricks import build_model
 from oneblock.generate import Translation, Translator, score, translate
+from oneblock.spec import Learned
 from oneblock.text import Tokenizer
 from oneblock.zoo import named
 
@@ -101,7 +102,7 @@ def test_a_string_for_a_string(translator, tmp_path):
 def test_the_translator_in_the_package_is_read_once_and_is_the_default(translator, tmp_path, monkeypatch):
     weights.save(translator.model, tmp_path)
     translator.tokenizer.save(tmp_path)
-    monkeypatch.setattr("oneblock.generate.translate.PACKAGED", tmp_path)
+    monkeypatch.setattr("oneblock.generate.translator.PACKAGED", tmp_path)
     assert Translator.default() is Translator.default()
     assert oneblock.translate("我爱你。") == Translator.default()("我爱你。")[0].text == "I love you."
 
@@ -175,6 +176,10 @@ def test_progress_counts_pieces_and_equal_texts_are_translated_once(translator):
     assert seen[-1] == (len(LINES), len(LINES))
     assert [done for done, _ in seen] == sorted({done for done, _ in seen})
     assert found[: len(LINES)] == found[len(LINES) :]
+    assert 1 < len(seen) < len(LINES)
+    seen.clear()
+    translator(LINES, batch_tokens=10_000, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(len(LINES), len(LINES))]
 
 
 def test_one_language_or_none_needs_no_script():
@@ -213,3 +218,10 @@ def test_a_model_whose_vocabulary_is_padded_to_a_round_number(tokenizer):
     model = build_model(named("vaswani", dim=8, depth=1, heads=2, hidden=16, vocab=len(tokenizer) + 2000))
     found = Translator(model, tokenizer)("我爱你。", max_length=5)[0]
     assert isinstance(found.text, str)
+
+
+def test_no_translation_is_longer_than_the_decoder_has_positions(tokenizer):
+    torch.manual_seed(0)
+    spec = named("vaswani", dim=8, depth=1, heads=2, hidden=16, vocab=len(tokenizer), position=Learned(length=12))
+    found = Translator(build_model(spec), tokenizer)("你好，大世界！", max_length=100)[0]
+    assert not found.finished

@@ -53,18 +53,19 @@ class Rolling:
     def __init__(self, window: int) -> None:
         self.window = window
         self.kept: Tensors = {}
+        self.joined = 0
 
     def extend(self, new: Tensors, seen: Places) -> Tensors:  # noqa: ARG002
         joined = _joined(self.kept, new)
+        self.joined = _length(joined)
         self.kept = {name: tensor[:, :, -self.window :] for name, tensor in joined.items()}
         return joined
 
-    def places(self, seen: Places, new: int) -> Places:
-        before = min(self.window, seen.length - new)
-        return seen.part(seen.length - new - before, seen.length)
+    def places(self, seen: Places, new: int) -> Places:  # noqa: ARG002
+        return seen.part(seen.length - self.joined, seen.length)
 
     def crop(self, length: int, before: int) -> None:
-        kept = min(self.window, before)
+        kept = _length(self.kept)
         left = length - (before - kept)
         if left < min(self.window - 1, length):
             raise ValueError(
@@ -83,12 +84,12 @@ class Static:
 
     def extend(self, new: Tensors, seen: Places) -> Tensors:
         for name, tensor in new.items():
-            if name not in self.kept:
-                batch, heads, _, width = tensor.shape
+            batch, heads, length, width = tensor.shape
+            if name not in self.kept or (seen.length == length and len(self.kept[name]) != batch):
                 self.kept[name] = tensor.new_zeros(batch, heads, self.length, width)
             if seen.length > self.length:
                 raise ValueError(f"cache: expected at most {self.length} tokens, got {seen.length}; make a longer one")
-            at = torch.arange(seen.length - tensor.shape[2], seen.length, device=tensor.device)
+            at = torch.arange(seen.length - length, seen.length, device=tensor.device)
             self.kept[name].index_copy_(2, at, tensor)
         return self.kept
 
@@ -102,3 +103,7 @@ class Static:
 
 def _joined(kept: Tensors, new: Tensors) -> Tensors:
     return {name: torch.cat([kept[name], tensor], dim=2) if name in kept else tensor for name, tensor in new.items()}
+
+
+def _length(kept: Tensors) -> int:
+    return next((tensor.shape[2] for tensor in kept.values()), 0)

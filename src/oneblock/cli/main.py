@@ -81,6 +81,9 @@ def main(arguments: list[str] | None = None) -> None:
         code = done.exit_code
     except USAGE as error:
         code = _refuse(error.format_message())
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
     except (ValueError, OSError) as error:
         if os.environ.get("ONEBLOCK_DEBUG"):
             raise

@@ -3,7 +3,7 @@
 from oneblock.generate.decode import Seq2SeqStepper, score
 from oneblock.generate.hypothesis import Hypothesis
 from oneblock.generate.search import EarlyStopping, Stepper, beam_search, greedy_search
-from oneblock.generate.translate import Alternative, Translation, Translator, translate
+from oneblock.generate.translator import Alternative, Translation, Translator, translate
 
 __all__ = [
     "Alternative",

@@ -109,11 +109,16 @@ def _real(mask: Tensor | None, length: int, before: int) -> Tensor | None:
 def _count(real: Tensor | None, index: Tensor, past: Places | None) -> Tensor:
     length = index.shape[1]
     if real is None:
-        return index if past is None else past.position[:, -1:] + 1 + torch.arange(length, device=index.device)
+        return index if past is None else _next(past) + torch.arange(length, device=index.device)
     counted = (real.long().cumsum(-1) - 1).clamp(min=0)
     if past is not None and real.shape[1] == length:
-        counted = counted + past.position[:, -1:] + 1
+        counted = counted + _next(past)
     return counted[:, -length:]
+
+
+def _next(past: Places) -> Tensor:
+    """The position after the last real token: (batch | 1, 1); still 0 where all was padding so far."""
+    return past.position[:, -1:] + (1 if past.real is None else past.real.any(-1, keepdim=True).long())
 
 
 def _join(a: Tensor, b: Tensor) -> Tensor:

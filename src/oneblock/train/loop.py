@@ -104,6 +104,8 @@ def train(
     log = Log(out / "metrics.jsonl", size)
     with Show(run.training.steps, state.step, progress) as show:
         loop = Loop(setup, optimizer, state, log, show, where, kind)
+        if resume and not state.step:
+            show.say(f"{out}: no checkpoint to resume from, so this is a new start")
         if setup.train.left_out:
             show.say(f"{setup.train.left_out} examples longer than {run.batch.longest} tokens left out")
         try:

@@ -47,8 +47,6 @@ def open_folder(out: Path, resume: bool) -> None:
         raise ValueError(f"{out}: expected a folder for the run, got a file")
     if out.is_dir() and any(out.iterdir()) and not resume:
         raise ValueError(f"{out}: not empty; give another --out, or --resume to go on with the run that lies there")
-    if resume and not out.is_dir():
-        raise ValueError(f"{out}: nothing to resume; there is no such folder")
     out.mkdir(parents=True, exist_ok=True)
     sweep(out)
 

@@ -11,11 +11,13 @@ from oneblock.spec import (
     FeedForward,
     Full,
     Head,
+    LayerNorm,
     Learned,
     Model,
     Seq2Seq,
     Sinusoidal,
     Tokens,
+    Wiring,
 )
 
 
@@ -30,13 +32,15 @@ def vaswani(
     head_dim: int | None = None,
     value_dim: int | None = None,
     position: Sinusoidal | Learned = Sinusoidal(),
+    wiring: Wiring = "post",
     length: int | None = None,
     tokens: Tokens = Tokens(pad=0, bos=1, eos=2, start=1),
 ) -> Seq2Seq:
     """Post-norm blocks, ReLU, sinusoids on embeddings times sqrt(dim), one matrix for both embeddings and the head.
 
     `bias` is about the attention projections: none in the authors' own code, present in most later ones. Dropout acts
-    where section 5.4 puts it: on every sublayer's output and on the embeddings.
+    where section 5.4 puts it: on every sublayer's output and on the embeddings. With `wiring` "pre", as the authors' code
+    had it soon after, each stack ends in a norm of its own.
 
     >>> vaswani().decoder.layers[0].attention.heads
     8
@@ -45,11 +49,12 @@ def vaswani(
     earlier = Attention(heads, head_dim=head_dim, value_dim=value_dim, bias=bias)
     ffn = FeedForward(hidden, "relu", bias=True)
     embedding = Embedding(vocab, position, scale="sqrt_dim", dropout=dropout)
-    encode = Block(everyone, ffn, wiring="post", dropout=dropout)
-    decode = Block(earlier, ffn, cross=everyone, wiring="post", dropout=dropout)
+    encode = Block(everyone, ffn, wiring=wiring, dropout=dropout)
+    decode = Block(earlier, ffn, cross=everyone, wiring=wiring, dropout=dropout)
+    last = LayerNorm() if wiring == "pre" else None
     return Seq2Seq(
-        encoder=Model(dim, embedding, (encode,) * depth, head=None, length=length, tokens=tokens),
-        decoder=Model(dim, embedding, (decode,) * depth, head=Head(tied=True), length=length, tokens=tokens),
+        encoder=Model(dim, embedding, (encode,) * depth, last, head=None, length=length, tokens=tokens),
+        decoder=Model(dim, embedding, (decode,) * depth, last, head=Head(tied=True), length=length, tokens=tokens),
     )
 
 
