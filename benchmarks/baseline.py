@@ -215,8 +215,11 @@ def evaluated(training: Training, log: Log, show: Show) -> bool:
 def finish(training: Training, show: Show) -> str:
     """Keep the best of the last, the best and the averaged weights, as `oneblock train` does; returns which."""
     setup, paths = training.setup, sorted(training.folder.glob("step-*"))
-    candidates = {"last": paths[-1:], "best": [training.folder / f"step-{training.best_step:08d}"]}
-    candidates["averaged"] = paths[-max(setup.run.training.average, 1) :]
+    candidates = {"last": paths[-1:]}
+    if training.best_step not in (None, training.step):
+        candidates["best"] = [training.folder / f"step-{training.best_step:08d}"]
+    if setup.run.training.average > 1:
+        candidates["averaged"] = paths[-setup.run.training.average :]
     verdicts = {}
     for name, chosen in candidates.items():
         write_weights(training.model, average(chosen))
@@ -263,6 +266,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         training, size = begin(run, options.out, device, precision(options.dtype, device))
         count = sum(parameter.numel() for parameter in training.model.parameters())
         to_stderr(f"nn.Transformer, {count:,} parameters, {run.training.steps:,} steps from step {training.step:,}")
+        proven(training)  # before the long part, and again at its end
         log = Log(options.out / "metrics.jsonl", size)
         with Show(run.training.steps, training.step, True) as show:
             steps(training, log, show)

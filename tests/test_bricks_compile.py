@@ -26,10 +26,10 @@ def compiled(model: torch.nn.Module) -> torch.nn.Module:
 SPECS = {
     "rotary": language_model(),
     "grouped, window, cap": language_model(
-        attention={"kv_heads": 2, "mask": Causal() & Window(3), "softcap": 4.0, "qk_norm": RMSNorm()}
+        depth=1, attention={"kv_heads": 2, "mask": Causal() & Window(3), "softcap": 4.0, "qk_norm": RMSNorm()}
     ),
-    "alibi": language_model(attention={"position": Alibi()}, block={"wiring": "parallel"}),
-    "relative": language_model(attention={"position": None}, position_bias=Relative(4, 8)),
+    "alibi": language_model(depth=1, attention={"position": Alibi()}, block={"wiring": "parallel"}),
+    "relative": language_model(depth=1, attention={"position": None}, position_bias=Relative(4, 8)),
 }
 
 
@@ -42,14 +42,14 @@ def test_a_stack_is_one_graph(name: str) -> None:
 
 
 def test_an_encoder_decoder_is_one_graph() -> None:
-    model = exact(translator())
+    model = exact(translator(depth=1))
     fast, y, (x, mask) = compiled(model), ids(2, 3), padded([ids(4), ids(6)])
     same(fast(x, decoder_input_ids=y).logits, model(x, decoder_input_ids=y).logits)
     same(fast(x, mask, decoder_input_ids=y).logits, model(x, mask, decoder_input_ids=y).logits)
 
 
 def test_gradients_of_a_compiled_model_are_the_models() -> None:
-    model, x = exact(translator()), ids(2, 5)
+    model, x = exact(translator(depth=1)), ids(2, 5)
     fast, found = compiled(model), []
     for one in (model, fast):
         one(x, decoder_input_ids=x).logits.sin().sum().backward()
@@ -59,6 +59,7 @@ def test_gradients_of_a_compiled_model_are_the_models() -> None:
         same(found[1][name], gradient)
 
 
+@pytest.mark.filterwarnings("default")
 def test_taps_are_free_when_compiled_and_seen_when_switched_on_later() -> None:
     model, x = exact(language_model(depth=1)), ids(1, 4)
     fast = torch.compile(model, backend="eager")

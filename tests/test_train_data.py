@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ import torch
 
 from oneblock.spec import Tokens
 from oneblock.text import Pair, Tokenizer
+from oneblock.train import stream as module
 from oneblock.train.config import DataPart
-from oneblock.train.data import Ahead, Stream, collate, corpus_hash, examples, read_split
+from oneblock.train.data import collate, corpus_hash, examples, read_split
+from oneblock.train.stream import Ahead, Stream, regroup
 
 TOKENS = Tokens(pad=0, bos=1, eos=2, start=1)
 WORDS = ("the cat sat on a mat", "a dog ran", "the dog sat", "cats and dogs ran on the mat", "a mat")
@@ -73,9 +76,45 @@ def test_B79_a_batch_depends_on_seed_and_step_only(tokenizer: Tokenizer) -> None
 
 def test_B79_dropout_cuts_an_example_anew_in_every_epoch(tokenizer: Tokenizer) -> None:
     made = stream(tokenizer, dropout=0.5)
-    cuts = {tuple(map(tuple, made._row(epoch, 0))) for epoch in range(8)}
+    cuts = {tuple(map(tuple, made.cut(epoch, 0))) for epoch in range(8)}
     assert len(cuts) > 4
     assert {tokenizer.decode(source) for source, _ in cuts} == {tokenizer.decode(made.encoded[0][0])}
+
+
+def test_dropout_never_makes_an_example_longer_than_the_limit(tokenizer: Tokenizer) -> None:
+    longest = max(max(map(len, sides)) for sides in stream(tokenizer).encoded)
+    made = stream(tokenizer, dropout=0.3, longest=longest)
+    rows = [made.cut(0, number) for number in range(len(made.examples))]
+    free = stream(tokenizer, dropout=0.3)
+    assert max(len(free.cut(0, number)[1]) for number in range(len(rows))) > longest, "the limit is met by some"
+    assert max(max(map(len, sides)) for sides in rows) == longest
+    assert any(row != whole for row, whole in zip(rows, made.encoded, strict=True))
+
+
+def test_batches_under_dropout_hold_every_example_once_and_little_padding(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "POOL", 25)
+    made = stream(tokenizer, dropout=0.3)
+    assert 1 < made.width < made.batches.steps_per_epoch, "more than one pool per epoch"
+    for epoch in (0, 1):
+        first = epoch * made.batches.steps_per_epoch
+        rows = [row for at in range(made.batches.steps_per_epoch) for row in made.rows(first + at)]
+        expected = [made.cut(epoch, number) for number in range(len(made.examples))]
+        assert sorted(map(str, rows)) == sorted(map(str, expected))
+
+
+def test_regrouping_gives_as_many_batches_as_asked_for_and_like_lengths_together() -> None:
+    rng = random.Random(0)
+    rows = [([number] * rng.randint(1, 9), [number] * rng.randint(1, 9)) for number in range(400)]
+    for count in (1, 7, 23, 400):
+        groups = regroup(rows, count, "seed")
+        assert len(groups) == count
+        assert sorted(map(str, (row for group in groups for row in group))) == sorted(map(str, rows))
+    groups = regroup(rows, 23, "seed")
+    padded = sum(len(group) * sum(max(map(len, side)) for side in zip(*group, strict=True)) for group in groups)
+    assert sum(len(source) + len(target) for source, target in rows) / padded > 0.8
+    assert regroup(rows, 23, "seed") == groups != regroup(rows, 23, "other")
 
 
 def test_accumulated_batches_follow_each_other(tokenizer: Tokenizer) -> None:

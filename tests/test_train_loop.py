@@ -131,6 +131,14 @@ def test_no_validation_pairs_keep_the_average_of_the_last(tmp_path: Path) -> Non
     assert (done.out / "model.safetensors").is_file()
 
 
+def test_examples_longer_than_the_model_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run.load(lay(tmp_path), [("model.length", "11"), ("training.steps", "2")])
+    train(run, tmp_path / "out", threads=1)
+    said = capsys.readouterr().err
+    assert "examples longer than 11 tokens left out" in said
+    assert "step 2/2  loss" in said
+
+
 def test_choosing_by_loss_and_one_direction(tmp_path: Path) -> None:
     changes = {"training__choose": "loss", "data__directions": "forward", "training__steps": 16, "batch__accumulate": 2}
     done = go(tmp_path, **changes)
@@ -153,7 +161,7 @@ def test_control_c_saves_and_the_resumed_run_ends_the_same(
     seen: list[int] = []
     monkeypatch.setattr(loop, "update", update)
     handler = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt, match="stopped after step 10, saved"):
+    with pytest.raises(KeyboardInterrupt, match="step 10"):
         go(tmp_path)
     assert signal.getsignal(signal.SIGINT) is handler
     assert "step-00000010" in os.listdir(tmp_path / "out" / "checkpoints")
@@ -168,5 +176,7 @@ def test_the_model_must_fit_the_tokenizer(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"model: vaswani: no argument 'dimm'; did you mean dim"):
         go(tmp_path, "b", model__dimm=300)
     run = Run.load(lay(tmp_path))
+    with pytest.raises(ValueError, match=r"model.name: missing; name one of "):
+        train(replace(run, model=ModelPart()), tmp_path / "d", progress=False)
     with pytest.raises(ValueError, match=r"model.spec: cannot read"):
         train(replace(run, model=ModelPart(spec="none.json")), tmp_path / "c", progress=False)

@@ -167,7 +167,10 @@ def test_bfloat16_products_keep_weights_and_loss_in_float32() -> None:
     assert {entry["exp_avg"].dtype for entry in optimizer.state.values()} == {torch.float32}
 
 
-def test_dtype_is_a_known_word() -> None:
+def test_dtype_is_a_known_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    for able, expected in (({"avx512_bf16": True}, torch.bfloat16), ({}, torch.float32)):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda able=able: able)
+        assert precision("auto", torch.device("cpu")) == expected
     assert precision("float32", torch.device("cpu")) == torch.float32
     assert precision("auto", torch.device("cuda")) == torch.bfloat16
     with pytest.raises(ValueError, match="dtype: expected auto, float32 or bfloat16, got 'fp16'"):

@@ -12,6 +12,7 @@ VERBS = {"sees": "看见", "likes": "喜欢", "knows": "认识", "hears": "听�
 RUN = """
 seed = 3
 [model]
+name = "vaswani"
 dim = 16
 depth = 1
 heads = 2

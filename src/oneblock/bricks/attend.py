@@ -44,11 +44,13 @@ def attend(q: Tensor, k: Tensor, v: Tensor, sight: Sight, softmax: Softmax) -> T
     small = sight.size <= LARGE or wanted("scores", "masked", "pattern")
     if small or (plain and sight.symbolic):
         return way(q, k, v, sight, softmax)
-    pieces = [
-        checkpoint(way, q[:, :, a : a + CHUNK], k, v, sight.rows(a, a + CHUNK), softmax, use_reentrant=False)
-        for a in range(0, q.shape[2], CHUNK)
-    ]
-    return torch.cat(pieces, dim=2)
+
+    def piece(a: int, b: int) -> Tensor:
+        # A sight keeps its mask: made in here, it goes when the piece is done and is made again in backward.
+        return way(q[:, :, a:b], k, v, sight.rows(a, b), softmax)
+
+    starts = range(0, q.shape[2], CHUNK)
+    return torch.cat([checkpoint(piece, a, a + CHUNK, use_reentrant=False) for a in starts], dim=2)
 
 
 def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, softmax: Softmax) -> Tensor:

@@ -26,7 +26,7 @@ class ModelPart:
     `vocab` may be left out: it is the size of the tokenizer.
     """
 
-    name: str = "vaswani"
+    name: str | None = None
     spec: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict, metadata={"rest": True})
 
@@ -128,8 +128,8 @@ class Run:
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "run.toml"
     >>> _ = file.write_text('[data]\\npairs = "a.tsv"\\n[optimizer]\\nlr = 3e-4\\n')
     >>> run = Run.load(file, [("training.steps", "20")])
-    >>> run.optimizer.lr, run.training.steps, run.model.name
-    (0.0003, 20, 'vaswani')
+    >>> run.optimizer.lr, run.training.steps, run.batch.tokens
+    (0.0003, 20, 4096)
     """
 
     seed: int = 0

@@ -1,4 +1,4 @@
-"""Sentence pairs become numbered batches of token ids: batch n of a run is the same however often the run is resumed.
+"""Sentence pairs become examples in both directions, and rows of token ids become padded batches.
 
 Legend: batch, source = source length, target = target length, real = target tokens of a batch that are not padding.
 """
@@ -6,9 +6,7 @@ Legend: batch, source = source length, target = target length, real = target tok
 from __future__ import annotations
 
 import hashlib
-import random
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -16,10 +14,13 @@ import torch
 from torch import Tensor
 
 from oneblock.spec import Tokens
-from oneblock.text import Batches, Pair, Split, Tokenizer, read_pairs, split_pairs
+from oneblock.text import Pair, Split, read_pairs, split_pairs
 from oneblock.train.config import DataPart
 
-__all__ = ["Ahead", "Batch", "Example", "Stream", "collate", "corpus_hash", "directions", "examples", "read_split"]
+__all__ = ["Batch", "Example", "Row", "collate", "corpus_hash", "directions", "examples", "read_split"]
+
+Row = tuple[Sequence[int], Sequence[int]]
+"""Source ids and target ids."""
 
 
 class Example(NamedTuple):
@@ -83,7 +84,7 @@ def corpus_hash(found: Iterable[Example], held_out: Iterable[Pair], tokenizer: b
     return digest.hexdigest()
 
 
-def collate(rows: Sequence[tuple[Sequence[int], Sequence[int]]], tokens: Tokens) -> Batch:
+def collate(rows: Sequence[Row], tokens: Tokens) -> Batch:
     """Pad (source ids, target ids) rows to their longest. Exactly one shift: input t is the token before label t.
 
     >>> batch = collate([([3, 7, 2], [8, 2]), ([3, 2], [9, 8, 2])], Tokens(pad=0, bos=1, eos=2, start=1))
@@ -104,78 +105,3 @@ def collate(rows: Sequence[tuple[Sequence[int], Sequence[int]]], tokens: Tokens)
     if len(labels) < inputs.numel():
         places = torch.tensor([row * wide + column for row, ids in enumerate(targets) for column in range(len(ids))])
     return Batch(source, mask, inputs, labels, places, len(labels))
-
-
-class Stream:
-    """The batches of a list of examples: `stream(step)` is a pure function of (seed, step).
-
-    Batches are planned by the lengths without BPE dropout; with dropout each example is cut anew in every epoch, from
-    a generator seeded by (seed, epoch, example). `left_out` counts examples with a side longer than `longest` tokens.
-    """
-
-    def __init__(
-        self,
-        found: Sequence[Example],
-        tokenizer: Tokenizer,
-        tokens: Tokens,
-        *,
-        budget: int,
-        longest: int,
-        seed: int = 0,
-        accumulate: int = 1,
-        dropout: float = 0.0,
-    ) -> None:
-        encoded = [(tokenizer.encode(row.source, to=row.to), tokenizer.encode(row.target)) for row in found]
-        kept = [index for index, sides in enumerate(encoded) if max(map(len, sides)) <= longest]
-        self.left_out = len(found) - len(kept)
-        if not kept:
-            raise ValueError(f"data: none of {len(found)} examples is at most batch.longest = {longest} tokens long")
-        self.examples = [found[index] for index in kept]
-        self.encoded = [encoded[index] for index in kept]
-        self.tokenizer, self.special = tokenizer, tokens
-        self.seed, self.accumulate, self.dropout = seed, accumulate, dropout
-        self.batches = Batches([(len(source), len(target)) for source, target in self.encoded], budget, seed)
-
-    def __call__(self, step: int) -> list[Batch]:
-        """The `accumulate` batches of optimizer step number `step` (1 is the first)."""
-        first = (step - 1) * self.accumulate
-        return [self.batch(index) for index in range(first, first + self.accumulate)]
-
-    def batch(self, index: int) -> Batch:
-        """Batch number `index` (0 is the first) of the endless row of epochs."""
-        epoch = self.batches.epoch(index)
-        return collate([self._row(epoch, number) for number in self.batches(index)], self.special)
-
-    def once(self) -> Iterable[Batch]:
-        """Every example once: the batches of epoch 0."""
-        return (self.batch(index) for index in range(self.batches.steps_per_epoch))
-
-    def _row(self, epoch: int, number: int) -> tuple[Sequence[int], Sequence[int]]:
-        if not self.dropout:
-            return self.encoded[number]
-        rng = random.Random(f"{self.seed}/{epoch}/{number}")
-        row = self.examples[number]
-        return (
-            self.tokenizer.encode(row.source, to=row.to, dropout=self.dropout, rng=rng),
-            self.tokenizer.encode(row.target, dropout=self.dropout, rng=rng),
-        )
-
-
-class Ahead:
-    """Prepares the next step's batches in a thread while the current step runs; what comes out is the same."""
-
-    def __init__(self, stream: Stream, device: torch.device) -> None:
-        self.stream, self.device = stream, device
-        self.pool = ThreadPoolExecutor(1)
-        self.waiting: tuple[int, Future[list[Batch]]] | None = None
-
-    def __call__(self, step: int) -> list[Batch]:
-        """The batches of `step`; the ones of `step + 1` are begun."""
-        planned = self.waiting
-        window = planned[1].result() if planned and planned[0] == step else self.stream(step)
-        self.waiting = step + 1, self.pool.submit(self.stream, step + 1)
-        return [batch.to(self.device) for batch in window]
-
-    def close(self) -> None:
-        """Stop the thread."""
-        self.pool.shutdown(wait=True, cancel_futures=True)

@@ -15,7 +15,6 @@ from oneblock.files import write_file
 from oneblock.train.checkpoint import newest, prune, restore, save_checkpoint
 from oneblock.train.config import Run
 from oneblock.train.curve import curve
-from oneblock.train.data import Ahead
 from oneblock.train.finish import finish, publish_best
 from oneblock.train.interrupt import Interrupt
 from oneblock.train.judge import judge
@@ -23,6 +22,7 @@ from oneblock.train.log import Log, Show, read_rows
 from oneblock.train.optimizer import make_optimizer
 from oneblock.train.schedule import rate
 from oneblock.train.setup import Setup, environment, open_folder, prepare
+from oneblock.train.stream import Ahead
 from oneblock.train.task import precision, reseed, update
 
 __all__ = ["Result", "State", "train"]
@@ -86,7 +86,7 @@ def train(
     """Train a translation model as `run` says, into the folder `out`; with `resume`, go on from its newest checkpoint.
 
     A resumed run is bit for bit the unbroken one (same machine, same threads, same versions). `device` "auto" is a GPU
-    where there is one; `dtype` is that of the matrix products ("auto": bfloat16 on a GPU, float32 on a CPU); `threads`
+    where there is one; `dtype` is that of the matrix products ("auto": see `precision`); `threads`
     of torch, default its own choice. Ctrl-C ends the step, saves, and raises KeyboardInterrupt; a second one at once.
     Raises ValueError, one line, for bad data or settings, a folder in use, a run that is not the one to resume, a loss
     that is not finite; OSError when a checkpoint cannot be written.
@@ -107,7 +107,7 @@ def train(
         if resume and not state.step:
             show.say(f"{out}: no checkpoint to resume from, so this is a new start")
         if setup.train.left_out:
-            show.say(f"{setup.train.left_out} examples longer than {run.batch.longest} tokens left out")
+            show.say(f"{setup.train.left_out} examples longer than {setup.train.longest} tokens left out")
         try:
             with Interrupt() as interrupt:
                 _steps(loop, interrupt)
@@ -135,7 +135,8 @@ def _steps(loop: Loop, interrupt: Interrupt) -> None:
             if better or due or state.stopped or interrupt.asked:
                 _save(loop, better)
             if interrupt.asked:
-                raise KeyboardInterrupt(f"stopped after step {state.step}, saved; --resume goes on")
+                loop.show.say(f"step {state.step}  interrupted and saved; --resume goes on")
+                raise KeyboardInterrupt(f"step {state.step}")
     finally:
         ahead.close()
 

@@ -21,7 +21,8 @@ from oneblock.files import sweep, write_file
 from oneblock.spec import Seq2Seq, from_dict, to_dict
 from oneblock.text import Pair, Tokenizer
 from oneblock.train.config import ModelPart, Run
-from oneblock.train.data import Stream, corpus_hash, examples, read_split
+from oneblock.train.data import corpus_hash, examples, read_split
+from oneblock.train.stream import Stream
 
 __all__ = ["Setup", "environment", "make_spec", "open_folder", "prepare"]
 
@@ -65,7 +66,7 @@ def prepare(run: Run, out: Path, device: torch.device) -> Setup:
         "bpe dropout": run.tokenizer.dropout,
     }
     special = spec.decoder.tokens
-    size = {"budget": run.batch.tokens, "longest": run.batch.longest}
+    size = {"budget": run.batch.tokens, "longest": min(run.batch.longest, _room(spec))}
     train = Stream(
         found, tokenizer, special, seed=run.seed, accumulate=run.batch.accumulate, dropout=run.tokenizer.dropout, **size
     )
@@ -87,6 +88,8 @@ def make_spec(part: ModelPart, tokenizer: Tokenizer) -> Seq2Seq:
             spec = from_dict(json.loads(Path(part.spec).read_text(encoding="utf-8")))
         except (OSError, json.JSONDecodeError) as error:
             raise ValueError(f"model.spec: cannot read {part.spec}: {error}") from None
+    elif part.name is None:
+        raise ValueError(f"model.name: missing; name one of {', '.join(zoo.names())}, or give model.spec")
     else:
         try:
             spec = zoo.named(part.name, **({"vocab": len(tokenizer)} | dict(part.arguments)))
@@ -95,7 +98,7 @@ def make_spec(part: ModelPart, tokenizer: Tokenizer) -> Seq2Seq:
         except ValueError as error:
             raise ValueError(f"model: {error}") from None
     if not isinstance(spec, Seq2Seq):
-        raise ValueError(f"model: expected an encoder-decoder (such as vaswani), got a {type(spec).__name__}")
+        raise ValueError(f"model: expected an encoder-decoder, got a {type(spec).__name__}")
     for side in (spec.encoder, spec.decoder):
         if side.embedding.vocab < len(tokenizer):
             raise ValueError(f"model.vocab: {side.embedding.vocab} is less than the tokenizer's {len(tokenizer)}")
@@ -103,6 +106,13 @@ def make_spec(part: ModelPart, tokenizer: Tokenizer) -> Seq2Seq:
     if (spec.decoder.tokens.pad, spec.decoder.tokens.eos) != ids:
         raise ValueError(f"model.tokens: pad and eos must be the tokenizer's {ids}, got {spec.decoder.tokens}")
     return spec
+
+
+def _room(spec: Seq2Seq) -> int:
+    """The longest text that both sides have positions for."""
+    sides = (spec.encoder, spec.decoder)
+    limits = [limit for side in sides for limit in (side.length, getattr(side.embedding.position, "length", None))]
+    return min((limit for limit in limits if limit is not None), default=sys.maxsize)
 
 
 def environment(device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
