@@ -37,16 +37,18 @@ from oneblock.generate import Translator
 from oneblock.spec import Seq2Seq
 from oneblock.train import Run
 from oneblock.train.checkpoint import average, newest, prune, restore, save_checkpoint, write_weights
-from oneblock.train.data import Ahead, Batch
+from oneblock.train.data import Batch
 from oneblock.train.judge import Verdict, judge
 from oneblock.train.log import Log, Show
 from oneblock.train.optimizer import make_optimizer
 from oneblock.train.schedule import rate
 from oneblock.train.setup import Setup, environment, prepare
+from oneblock.train.stream import Ahead
 from oneblock.train.task import precision, reseed
 from oneblock.zoo import named
 
 TOLERANCE = 1e-4
+STATE = ("loss", "tokens", "best", "best_step")
 
 
 class TorchTranslator(nn.Module):
@@ -108,6 +110,8 @@ class Training:
     device: torch.device
     dtype: torch.dtype
     step: int = 0
+    loss: float = 0.0  # summed since the last log line
+    tokens: int = 0
     best: list[float] = field(default_factory=list)
     best_step: int | None = None
 
@@ -118,7 +122,7 @@ class Training:
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint holds beside tensors."""
-        return {"best": self.best, "best_step": self.best_step, "identity": self.setup.identity}
+        return {name: getattr(self, name) for name in STATE} | {"identity": self.setup.identity}
 
 
 def begin(run: Run, out: Path, device: torch.device, dtype: torch.dtype) -> tuple[Training, int]:
@@ -142,7 +146,8 @@ def begin(run: Run, out: Path, device: torch.device, dtype: torch.dtype) -> tupl
     if saved["identity"] != setup.identity:
         raise ValueError(f"{path}: made by another run; give another --out")
     restore(model, training.optimizer, path)
-    training.step, training.best, training.best_step = saved["step"], saved["best"], saved["best_step"]
+    for name in ("step", *STATE):
+        setattr(training, name, saved[name])
     return training, saved["metrics_bytes"]
 
 
@@ -171,19 +176,22 @@ def steps(training: Training, log: Log, show: Show) -> None:
     part, setup = training.setup.run.training, training.setup
     ahead = Ahead(setup.train, training.device)
     training.model.train()
-    begun, total, count, first = time.perf_counter(), 0.0, 0, training.step
+    begun, counted, first = time.perf_counter(), training.tokens, training.step
     while training.step < part.steps:
         loss, tokens = update(training, ahead(training.step + 1))
-        total, count = total + loss, count + tokens
+        training.loss, training.tokens = training.loss + loss, training.tokens + tokens
         show.step(training.step)
         last, better = training.step == part.steps, False
         if training.step % part.log_every == 0 or last:
             seconds = time.perf_counter() - begun
-            row = {"kind": "train", "step": training.step, "loss": total / count, "tokens": count}
-            row |= {"lr": training.optimizer.param_groups[0]["lr"], "tokens_per_second": round(count / seconds, 1)}
-            log(row | {"seconds": round(seconds, 3)})
+            pace = round((training.tokens - counted) / seconds, 1)
+            row = {"kind": "train", "step": training.step, "loss": training.loss / training.tokens}
+            row |= {"lr": training.optimizer.param_groups[0]["lr"], "tokens": training.tokens}
+            row |= {"tokens_per_second": pace, "seconds": round(seconds, 3)}
+            log(row)
             show.train(row, seconds / (training.step - first) * (part.steps - training.step))
-            begun, total, count, first = time.perf_counter(), 0.0, 0, training.step
+            training.loss, training.tokens = 0.0, 0
+            begun, counted, first = time.perf_counter(), 0, training.step
         if training.step % part.evaluate_every == 0 or last:
             paused = time.perf_counter()
             better = evaluated(training, log, show)

@@ -169,25 +169,27 @@ def after(out: Path, rng: random.Random) -> str:
 
 def stopped_in_save(process: subprocess.Popen[bytes], out: Path, rng: random.Random) -> str:
     """Wait until a checkpoint is half written and stop the process there; a save that is over by then is let go."""
+    longest = 0.04  # seconds to let pass, so that other files of a save are half written too
     while process.poll() is None:
         if unfinished(out):
-            time.sleep(rng.choice((0, 0, 0.001, 0.003)))
+            time.sleep(rng.uniform(0, longest))
             process.send_signal(signal.SIGSTOP)
             _, status = os.waitpid(process.pid, os.WUNTRACED)
             if not os.WIFSTOPPED(status):
                 process.returncode = os.waitstatus_to_exitcode(status)
             elif found := unfinished(out):
-                held = sorted(path.name for path in found[0].iterdir())
-                return f"inside a save: {found[0].name} holds {', '.join(held) or 'nothing'}"
+                held = ", ".join(sorted(path.name for path in found[0].glob("*")))
+                return f"inside a save: {found[0].name}{held and ' holds '}{held}"
             else:
                 process.send_signal(signal.SIGCONT)
+                longest /= 2
         time.sleep(0.0002)
     return "too late"
 
 
 def unfinished(out: Path) -> list[Path]:
-    """Checkpoints that are being written."""
-    return list((out / "checkpoints").glob(".tmp-step-*"))
+    """What a save is writing or taking away: checkpoints, and the files that follow them."""
+    return [*(out / "checkpoints").glob(".tmp-*"), *out.glob(".tmp-*")]
 
 
 def whole(out: Path) -> int | None:
@@ -222,10 +224,10 @@ def timeless(path: Path) -> list[dict[str, Any]]:
 
 
 def rows_that_differ(left: Sequence[dict[str, Any]], right: Sequence[dict[str, Any]]) -> list[str]:
-    """Which rows differ, and how many there are when not as many."""
+    """The first row that differs, and how many do; or how many rows there are when not as many."""
     found = [] if len(left) == len(right) else [f"{len(left)} and {len(right)} rows"]
-    both = enumerate(zip(left, right, strict=False), 1)
-    return found + [f"row {at} differs: {a} and {b}" for at, (a, b) in both if a != b]
+    odd = [(at, a, b) for at, (a, b) in enumerate(zip(left, right, strict=False), 1) if a != b]
+    return found + [f"{len(odd)} rows differ, the first is row {at}: {a} and {b}" for at, a, b in odd[:1]]
 
 
 def tensors_that_differ(left: Path, right: Path) -> str:
@@ -252,12 +254,12 @@ def trial(
     steps = 80 + 10 * kills
     file = write_run(folder, steps)
     unbroken, broken = folder / "unbroken" / "run", folder / "broken" / "run"
-    unbroken.parent.mkdir()
-    broken.parent.mkdir()
+    for run in (unbroken, broken):
+        run.parent.mkdir()
     startup = finished(file, unbroken)
     say(f"unbroken run: {steps} steps, the first logged after {startup:.1f} s")
-    other = kills - inside
-    kinds = ["save"] * inside + ["start"] * (starts := (other + 3) // 4) + ["step"] * (other - starts)
+    starts = (kills - inside + 3) // 4
+    kinds = ["save"] * inside + ["start"] * starts + ["step"] * (kills - inside - starts)
     rng.shuffle(kinds)
     done: list[Kill] = []
     for number, kind in enumerate(kinds):
@@ -282,15 +284,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="oneblock-resume-"))
     try:
-        done, found = trial(folder, options.kills, options.inside_a_save, options.seed, say)
+        done, found = trial(folder, options.kills, options.inside_a_save, options.seed)
     except (ValueError, RuntimeError) as error:
         sys.exit(f"{error}\nthe runs lie in {folder}")
     for line in found:
         print(f"differs: {line}")
-    print(
-        f"{len(done)} of {options.kills} kills, {sum(kill.inside for kill in done)} inside a save: "
-        + (f"{len(found)} differences; the runs lie in {folder}" if found else "no difference from the unbroken run")
-    )
+    verdict = f"{len(found)} differences; the runs lie in {folder}" if found else "no difference from the unbroken run"
+    print(f"{len(done)} of {options.kills} kills, {sum(kill.inside for kill in done)} inside a save: {verdict}")
     if found or len(done) < options.kills:
         sys.exit(1)
     shutil.rmtree(folder)

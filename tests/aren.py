@@ -1,4 +1,4 @@
-"""A small trained Transformer that spells Arabic names in Latin letters, read from another library's file into our spec.
+"""A small trained Transformer that spells Arabic names in Latin letters, from another library's file into our spec.
 
 The file is CTranslate2's `model.bin`, format 2: a header, then tensors one after the other, all little-endian.
 """
@@ -64,7 +64,7 @@ class Reader:
 
 
 def read(path: Path) -> dict[str, Tensor]:
-    """The tensors of a model.bin: format, spec name, its revision, count; each tensor as name, shape, item size, data."""
+    """The tensors of a model.bin: format, spec name, revision, count; then name, shape, item size, data of each."""
     reader = Reader(path.read_bytes())
     head = reader.number("I"), reader.word(), reader.number("I")
     assert head == (2, "TransformerBase", 2), f"another kind of file: {head}"
@@ -131,5 +131,9 @@ def load(folder: Path) -> Aren:
     """The model in our bricks, in eval mode, with its vocabularies."""
     model = build_model(spec())
     model.load_state_dict(renamed(read(folder / "model.bin")), strict=True)
-    source, target = ((folder / f"{side}_vocabulary.txt").read_text("utf-8").split("\n") for side in ("source", "target"))
-    return Aren(model.eval(), source[:SOURCE_VOCAB], target[:TARGET_VOCAB])
+    return Aren(model.eval(), words(folder / "source_vocabulary.txt"), words(folder / "target_vocabulary.txt"))
+
+
+def words(path: Path) -> list[str]:
+    """One entry per line; the last row of each table belongs to what is unknown, and the files do not list it."""
+    return [*path.read_text("utf-8").removesuffix("\n").split("\n"), "<unk>"]

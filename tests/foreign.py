@@ -5,25 +5,28 @@ batch: sentences; length, memory: tokens; dim: features. Masks of torch.nn are T
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from oneblock.bricks import Context, Memory
-from oneblock.mask import Places, allowed, from_hidden, places, to_hidden
+from oneblock.mask import Places, from_hidden, places, to_hidden
 from oneblock.spec import Attention, Block, Causal, Embedding, FeedForward, Full, Head, LayerNorm, Mask, Model, Seq2Seq
 
 Rows = dict[str, tuple[str, int | None]]
 """Our name -> (their name, which third of a fused tensor or None for the whole)."""
 
+KINDS = ("weight", "bias")
 ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}
 NORMS = {"norm1": "attention", "norm2": "feedforward"}
 NORMS_WITH_MEMORY = {"norm1": "attention", "norm2": "cross", "norm3": "feedforward"}
 
 
 class MinimalBlock(nn.Module):
-    """The shortest block that one writes from torch's parts: post-norm, 8 heads, and no mask, padding mask or dropout."""
+    """The shortest block that one writes from torch's parts: post-norm, 8 heads; no mask, padding mask or dropout."""
 
     def __init__(self, dim: int, hidden: int, activation: str) -> None:
         super().__init__()
@@ -34,6 +37,37 @@ class MinimalBlock(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = self.norm1(x + self.attention(x, x, x)[0])
         return self.norm2(x + self.ffn(x))
+
+
+class Translator(nn.Module):
+    """`nn.Transformer` with embeddings and a head."""
+
+    def __init__(self, vocab: int, **options: Any) -> None:
+        super().__init__()
+        self.source, self.target = (nn.Embedding(vocab, options["d_model"]) for _ in "st")
+        self.transformer = nn.Transformer(**options, dropout=0.0, batch_first=True)
+        self.head = nn.Linear(options["d_model"], vocab)
+
+    def forward(
+        self, source: Tensor, target: Tensor, source_hidden: Tensor | None, target_hidden: Tensor | None
+    ) -> Tensor:
+        future = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).triu(1)
+        x = self.transformer(
+            self.source(source), self.target(target), tgt_mask=future, src_key_padding_mask=source_hidden,
+            tgt_key_padding_mask=target_hidden, memory_key_padding_mask=source_hidden,
+        )  # fmt: skip
+        return self.head(x)
+
+    def rows(self) -> Rows:
+        """Our names of its weights."""
+        stacks = self.transformer.encoder, self.transformer.decoder
+        return (
+            stack_rows(stacks[0], "encoder.", "transformer.encoder.")
+            | stack_rows(stacks[1], "decoder.", "transformer.decoder.")
+            | {"encoder.embedding.token.weight": ("source.weight", None)}
+            | {"decoder.embedding.token.weight": ("target.weight", None)}
+            | linear_rows("decoder.head.out", "head")
+        )
 
 
 def attention_rows(ours: str = "", theirs: str = "") -> Rows:
@@ -56,8 +90,10 @@ def layer_rows(layer: nn.Module, ours: str = "", theirs: str = "") -> Rows:
         rows |= attention_rows(f"{ours}cross.", f"{theirs}multihead_attn.")
     for norm, name in names.items():
         rows |= linear_rows(f"{ours}norms.{name}_{slot}", f"{theirs}{norm}")
-    return rows | linear_rows(f"{ours}feedforward.up", f"{theirs}linear1") | linear_rows(
-        f"{ours}feedforward.down", f"{theirs}linear2"
+    return (
+        rows
+        | linear_rows(f"{ours}feedforward.up", f"{theirs}linear1")
+        | linear_rows(f"{ours}feedforward.down", f"{theirs}linear2")
     )
 
 
@@ -74,9 +110,6 @@ def stack_rows(stack: nn.TransformerEncoder | nn.TransformerDecoder, ours: str, 
     for i, layer in enumerate(stack.layers):
         rows |= layer_rows(layer, f"{ours}layers.{i}.", f"{theirs}layers.{i}.")
     return rows
-
-
-KINDS = ("weight", "bias")
 
 
 def taken(tensors: dict[str, Tensor], rows: Rows) -> dict[str, Tensor]:
@@ -160,8 +193,6 @@ class Sentences:
         return Sentences(self.x.detach().clone().requires_grad_(), self.hidden)
 
 
-def attn_mask(mask: Mask, length: int) -> Tensor | None:
-    """Our mask as torch.nn wants it, (length, length) True = hidden; None where nothing is hidden."""
-    if mask == Full():
-        return None
-    return to_hidden(allowed(mask, places(length), places(length))[0]).expand(length, length)
+def attn_mask(visible: Callable[[int, int], bool], length: int) -> Tensor:
+    """A rule as torch.nn wants its masks: (length, length), True = hidden."""
+    return to_hidden(torch.tensor([[visible(q, k) for k in range(length)] for q in range(length)]))

@@ -4,9 +4,15 @@ from dataclasses import replace
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.testing import assert_close
+
 from foreign import (
     MinimalBlock,
     Sentences,
+    Translator,
     attention_rows,
     attention_spec,
     attn_mask,
@@ -14,17 +20,10 @@ from foreign import (
     fill,
     gradients,
     layer_rows,
-    linear_rows,
     minimal_rows,
     shake,
-    stack_rows,
     whole_spec,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from torch import nn
-from torch.testing import assert_close
-
 from oneblock.bricks import Context, build, build_model
 from oneblock.mask import from_hidden, places, to_added
 from oneblock.spec import Attention, Block, Causal, FeedForward, Full, LayerNorm, Window
@@ -33,8 +32,15 @@ from oneblock.tap import listen
 examples = settings(max_examples=25)
 seeds = st.integers(0, 2**31)
 masks = st.sampled_from(
-    [Full(), Causal(), Window(back=2), Causal() & Window(back=3), Window(back=1, ahead=2), Window(back=2, ahead=0)]
+    [
+        (Full(), lambda q, k: True),  # noqa: ARG005
+        (Causal(), lambda q, k: k <= q),
+        (Window(back=2), lambda q, k: k > q - 2),
+        (Causal() & Window(back=3), lambda q, k: q - 3 < k <= q),
+        (Window(back=1, ahead=2), lambda q, k: q <= k <= q + 2),
+    ]
 )
+"""(a mask of ours, whether query q may look at key k)."""
 widths = st.sampled_from([(1, 4), (2, 3), (2, 8), (4, 2), (4, 16)])
 """(heads, features of each)."""
 kinds = st.fixed_dictionaries(
@@ -101,11 +107,11 @@ def test_self_attention(seed, width, mask, text, bias, floats):
     heads, dim = width[0], width[0] * width[1]
     theirs = nn.MultiheadAttention(dim, heads, bias=bias, batch_first=True)
     shake(theirs)
-    ours = build(attention_spec(theirs, mask), dim)
+    ours = build(attention_spec(theirs, mask[0]), dim)
     fill(ours, theirs, attention_rows())
     a, b = (sentences(text, dim),) * 2
     a, b = a.leaf(), b.leaf()
-    hidden = {"attn_mask": attn_mask(mask, text[1]), "key_padding_mask": text[2]}
+    hidden = {"attn_mask": attn_mask(mask[1], text[1]), "key_padding_mask": text[2]}
     if floats:
         hidden = {name: None if m is None else to_added(from_hidden(m)) for name, m in hidden.items()}
     expected = theirs(b.x, b.x, b.x, need_weights=False, **hidden)[0]
@@ -134,11 +140,11 @@ def test_encoder_layer(seed, width, mask, text, kind):
     heads, dim = width[0], width[0] * width[1]
     theirs = nn.TransformerEncoderLayer(dim, heads, **kind, **fixed)
     shake(theirs)
-    ours, rows = build(block_spec(theirs, mask), dim), layer_rows(theirs)
+    ours, rows = build(block_spec(theirs, mask[0]), dim), layer_rows(theirs)
     fill(ours, theirs, rows)
     given_ = sentences(text, dim)
     a, b = given_.leaf(), given_.leaf()
-    expected = theirs(b.x, src_mask=attn_mask(mask, text[1]), src_key_padding_mask=text[2])
+    expected = theirs(b.x, src_mask=attn_mask(mask[1], text[1]), src_key_padding_mask=text[2])
     agree((ours, ours(a.x, a.context())), (theirs, expected), rows, [a], [b])
 
 
@@ -149,41 +155,13 @@ def test_decoder_layer(seed, width, mask, pair, kind):
     heads, dim = width[0], width[0] * width[1]
     theirs = nn.TransformerDecoderLayer(dim, heads, **kind, **fixed)
     shake(theirs)
-    ours, rows = build(block_spec(theirs, mask), dim), layer_rows(theirs)
+    ours, rows = build(block_spec(theirs, mask[0]), dim), layer_rows(theirs)
     fill(ours, theirs, rows)
     target, source = (sentences(text, dim) for text in pair)
     a, b = (target.leaf(), source.leaf()), (target.leaf(), source.leaf())
     hidden = {"tgt_key_padding_mask": target.hidden, "memory_key_padding_mask": source.hidden}
-    expected = theirs(b[0].x, b[1].x, tgt_mask=attn_mask(mask, pair[0][1]), **hidden)
+    expected = theirs(b[0].x, b[1].x, tgt_mask=attn_mask(mask[1], pair[0][1]), **hidden)
     agree((ours, ours(a[0].x, a[0].context(a[1]))), (theirs, expected), rows, a, b)
-
-
-class Translator(nn.Module):
-    """`nn.Transformer` with embeddings and a head."""
-
-    def __init__(self, vocab, **options):
-        super().__init__()
-        self.source, self.target = (nn.Embedding(vocab, options["d_model"]) for _ in "st")
-        self.transformer = nn.Transformer(**options, **fixed)
-        self.head = nn.Linear(options["d_model"], vocab)
-
-    def forward(self, source, target, source_hidden, target_hidden):
-        future = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).triu(1)
-        x = self.transformer(
-            self.source(source), self.target(target), tgt_mask=future, src_key_padding_mask=source_hidden,
-            tgt_key_padding_mask=target_hidden, memory_key_padding_mask=source_hidden,
-        )  # fmt: skip
-        return self.head(x)
-
-    def rows(self):
-        stacks = self.transformer.encoder, self.transformer.decoder
-        return (
-            stack_rows(stacks[0], "encoder.", "transformer.encoder.")
-            | stack_rows(stacks[1], "decoder.", "transformer.decoder.")
-            | {"encoder.embedding.token.weight": ("source.weight", None)}
-            | {"decoder.embedding.token.weight": ("target.weight", None)}
-            | linear_rows("decoder.head.out", "head")
-        )
 
 
 @examples
@@ -281,10 +259,10 @@ def test_attention_weights(seed, mask, text):
     torch.manual_seed(seed)
     theirs = nn.MultiheadAttention(8, 2, batch_first=True)
     shake(theirs)
-    ours = build(attention_spec(theirs, mask), 8)
+    ours = build(attention_spec(theirs, mask[0]), 8)
     fill(ours, theirs, attention_rows())
     given_ = sentences(text, 8)
-    hidden = {"attn_mask": attn_mask(mask, text[1]), "key_padding_mask": text[2]}
+    hidden = {"attn_mask": attn_mask(mask[1], text[1]), "key_padding_mask": text[2]}
     out, expected = theirs(given_.x, given_.x, given_.x, average_attn_weights=False, **hidden)
     with listen(ours, only="pattern") as seen:
         z = ours(given_.x, given_.context())
@@ -302,7 +280,7 @@ def test_E11_B11_a_query_that_sees_nothing_is_nan_in_torch_and_zeros_with_zero_g
     fill(ours, theirs, attention_rows())
     given_ = Sentences(torch.randn(1, 3, 4), torch.tensor([[True, False, False]]))
     a, b = given_.leaf(), given_.leaf()
-    expected = theirs(b.x, b.x, b.x, attn_mask=attn_mask(Causal(), 3), key_padding_mask=b.hidden)[0]
+    expected = theirs(b.x, b.x, b.x, attn_mask=attn_mask(lambda q, k: k <= q, 3), key_padding_mask=b.hidden)[0]
     assert expected.isnan().all(-1).tolist() == [[True, False, False]]
     out = ours(a.x, a.context())
     close(out[:, 1:], expected[:, 1:])

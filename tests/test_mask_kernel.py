@@ -101,7 +101,7 @@ def answers(case: Case, way: str, softcap: float | None) -> list[Tensor]:
 
 @settings(max_examples=120)
 @given(cases(), st.sampled_from([None, 1.5]))
-def test_N1_E11_every_way_is_the_loops_forward_and_backward(case: Case, softcap: float | None) -> None:
+def test_N01_E11_every_way_is_the_loops_forward_and_backward(case: Case, softcap: float | None) -> None:
     expected = answers(case, "loops", softcap)
     for way in ("written", "chunks", "attend", *(["kernel"] if softcap is None else [])):
         for got, right in zip(answers(case, way, softcap), expected, strict=True):

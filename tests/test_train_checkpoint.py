@@ -130,13 +130,19 @@ def test_a_damaged_folder_of_the_same_step_is_replaced(tmp_path: Path) -> None:
     assert checkpoint.newest(tmp_path)[0] == path
 
 
-def test_B83_pruning_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
+def test_B83_pruning_keeps_what_was_just_saved(tmp_path: Path) -> None:
     for step in (1, 2, 3, 4):
         save(tmp_path, step)
-    checkpoint.prune(tmp_path, 4, keep=2, best=1)
-    assert sorted(os.listdir(tmp_path)) == ["step-00000001", "step-00000003", "step-00000004"]
-    checkpoint.prune(tmp_path, 3, keep=1, best=None)
-    assert os.listdir(tmp_path) == ["step-00000003"], "a later step is one that the run fell back from"
+    checkpoint.prune(tmp_path, 4, [1, 9, None])
+    assert sorted(os.listdir(tmp_path)) == ["step-00000001", "step-00000004"]
+    checkpoint.prune(tmp_path, 1, [])
+    assert os.listdir(tmp_path) == ["step-00000001"]
+
+
+def test_only_checkpoints_saved_by_the_clock_are_averaged() -> None:
+    assert checkpoint.regular([3, 6, 8, 9], every=3, count=2) == [6, 9]
+    assert checkpoint.regular([3, 6, 8], every=3, count=2) == [6, 8], "the last step of all counts"
+    assert checkpoint.regular([3, 6], every=3, count=0) == checkpoint.regular([], every=3, count=2) == []
 
 
 def test_the_average_is_the_mean_in_float64(tmp_path: Path) -> None:

@@ -167,6 +167,7 @@ def test_control_c_saves_and_the_resumed_run_ends_the_same(
     assert "step-00000010" in os.listdir(tmp_path / "out" / "checkpoints")
     monkeypatch.undo()
     done = go(tmp_path, resume=True)
+    assert done.kept == finished.kept
     assert (done.out / "model.safetensors").read_bytes() == (finished.out / "model.safetensors").read_bytes()
 
 

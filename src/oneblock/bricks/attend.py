@@ -42,7 +42,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, sight: Sight, softmax: Softmax) -> T
     plain = softmax.softcap is None and softmax.dropout == 0
     way = fused if plain and not wanted("scores", "masked", "pattern") else written
     small = sight.size <= LARGE or wanted("scores", "masked", "pattern")
-    if small or (plain and sight.symbolic):
+    # The kernel writes the scores out where values are wider or narrower than keys.
+    if small or (plain and sight.symbolic and k.shape[-1] == v.shape[-1]):
         return way(q, k, v, sight, softmax)
 
     def piece(a: int, b: int) -> Tensor:

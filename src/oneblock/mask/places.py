@@ -110,10 +110,10 @@ def _count(real: Tensor | None, index: Tensor, past: Places | None) -> Tensor:
     length = index.shape[1]
     if real is None:
         return index if past is None else _next(past) + torch.arange(length, device=index.device)
-    counted = (real.long().cumsum(-1) - 1).clamp(min=0)
+    counted = real.long().cumsum(-1) - 1
     if past is not None and real.shape[1] == length:
         counted = counted + _next(past)
-    return counted[:, -length:]
+    return counted.clamp(min=0)[:, -length:]
 
 
 def _next(past: Places) -> Tensor:

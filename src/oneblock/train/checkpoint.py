@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,10 @@ __all__ = [
     "newest",
     "prune",
     "read_weights",
+    "regular",
     "restore",
     "save_checkpoint",
+    "steps",
     "whole",
     "write_weights",
 ]
@@ -117,16 +119,28 @@ def average(paths: Sequence[Path]) -> dict[str, Tensor]:
     return {name: tensor / len(paths) for name, tensor in total.items()}
 
 
-def prune(folder: Path, step: int, keep: int, best: int | None) -> None:
-    """Remove all but the `keep` newest checkpoints up to `step`, just saved, and the one of step `best`.
-
-    Called only after the save of `step` is durable. A later one is a damaged one that the run fell back from.
-    """
-    steps = {int(path.name.removeprefix("step-")): path for path in folder.glob("step-*")}
-    kept = {*sorted(number for number in steps if number <= step)[-keep:], best}
-    for number, path in steps.items():
-        if number not in kept:
+def prune(folder: Path, step: int, kept: Collection[int]) -> None:
+    """Remove all checkpoints but `step`, just saved, and those of the steps `kept`; only when that save is durable."""
+    for number, path in steps(folder).items():
+        if number != step and number not in kept:
             discard(path)
+
+
+def steps(folder: Path) -> dict[int, Path]:
+    """Step -> checkpoint, in rising order."""
+    return {int(path.name.removeprefix("step-")): path for path in sorted(folder.glob("step-*"))}
+
+
+def regular(found: Collection[int], every: int, count: int) -> list[int]:
+    """The last `count` of the steps that were saved by the clock, `every` so many steps, and the very last step.
+
+    What was saved because it was the best, or at an interruption, is not among them: an average must not depend on it.
+
+    >>> regular([5, 10, 12, 15, 17], every=5, count=3)
+    [10, 15, 17]
+    """
+    last = max(found, default=0)
+    return [step for step in sorted(found) if step % every == 0 or step == last][-count:] if count else []
 
 
 def _parameters(model: nn.Module) -> dict[str, nn.Parameter]:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from oneblock import weights
-from oneblock.train.checkpoint import average, read_weights, whole, write_weights
+from oneblock.train.checkpoint import average, read_weights, regular, steps, whole, write_weights
 from oneblock.train.judge import judge
 from oneblock.train.log import Log, Show
 from oneblock.train.setup import Setup
@@ -23,13 +23,14 @@ def finish(
 
     Averaging the last checkpoints: Vaswani et al. 2017, section 6.1. Without validation pairs: averaged, or else last.
     """
-    paths = [path for path in sorted(folder.glob("step-*")) if whole(path)]
-    last = paths[-setup.run.training.average :] if setup.run.training.average > 1 else []
-    candidates: dict[str, Path | list[Path]] = {"last": paths[-1]}
-    if best is not None and (found := folder / f"step-{best:08d}") in paths[:-1]:
-        candidates["best"] = found
-    if len(last) > 1:
-        candidates["averaged"] = last
+    part = setup.run.training
+    found = {step: path for step, path in steps(folder).items() if whole(path)}
+    last, latest = max(found), regular(found, part.save_every, part.average)
+    candidates: dict[str, Path | list[Path]] = {"last": found[last]}
+    if best in found and best != last:
+        candidates["best"] = found[best]
+    if len(latest) > 1:
+        candidates["averaged"] = [found[step] for step in latest]
     if setup.valid is None:
         kept, scores = list(candidates)[-1], {}
     else:
@@ -42,7 +43,7 @@ def finish(
         scores = verdicts[kept].row
     _load(setup, candidates[kept])
     publish_best(setup)
-    log({"kind": "final", "step": int(paths[-1].name.removeprefix("step-")), "kept": kept, **scores})
+    log({"kind": "final", "step": last, "kept": kept, **scores})
     show.say(f"kept the {kept} weights in {setup.out / 'model.safetensors'}")
     return kept, scores
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from oneblock.files import write_file
-from oneblock.train.checkpoint import newest, prune, restore, save_checkpoint
+from oneblock.train.checkpoint import newest, prune, regular, restore, save_checkpoint, steps
 from oneblock.train.config import Run
 from oneblock.train.curve import curve
 from oneblock.train.finish import finish, publish_best
@@ -210,7 +210,9 @@ def _save(loop: Loop, better: bool) -> None:
     state = {**asdict(loop.state), "metrics_bytes": loop.log.size(), "identity": setup.identity}
     spec = (setup.out / "spec.json").read_bytes()
     save_checkpoint(loop.folder, loop.state.step, setup.model, loop.optimizer, state, {"spec.json": spec})
-    prune(loop.folder, loop.state.step, max(part.keep, part.average), loop.state.best_step)
+    past = [step for step in steps(loop.folder) if step <= loop.state.step]  # later ones are damaged: the run fell back
+    kept = {*past[-part.keep :], *regular(past, part.save_every, part.average), loop.state.best_step}
+    prune(loop.folder, loop.state.step, kept)
     if better or not setup.valid:
         publish_best(setup)
     _draw(setup)

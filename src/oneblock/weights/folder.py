@@ -30,13 +30,14 @@ def save(model: nn.Module, folder: str | Path, dtype: torch.dtype | None = None)
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with replacing(folder / SPEC) as path:
-        path.write_text(json.dumps(to_dict(spec_of(model)), indent=1) + "\n", encoding="utf-8")
+    spec = json.dumps(to_dict(spec_of(model)), indent=1) + "\n"
     tensors = unique(model)
     if dtype is not None:
         tensors = {name: x.to(dtype) if x.is_floating_point() else x for name, x in tensors.items()}
-    with replacing(folder / WEIGHTS) as path:
-        save_file(tensors, path, metadata={"format": "pt"})
+    # Both are written before either takes its name: a full disk leaves the old model, whatever the new spec is.
+    with replacing(folder / SPEC) as spec_path, replacing(folder / WEIGHTS) as weights_path:
+        spec_path.write_text(spec, encoding="utf-8")
+        save_file(tensors, weights_path, metadata={"format": "pt"})
 
 
 def load(
@@ -69,11 +70,14 @@ def read_spec(folder: Path) -> Spec:
     if not path.is_file():
         raise ValueError(f"{path}: not there; a model folder holds {SPEC} and {WEIGHTS}")
     try:
-        return from_dict(json.loads(path.read_text(encoding="utf-8")))
+        spec = from_dict(json.loads(path.read_text(encoding="utf-8")))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: expected JSON, got something else ({error})") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+    if not isinstance(spec, Spec):
+        raise ValueError(f"{path}: expected a Model or a Seq2Seq, got {type(spec).__name__}")
+    return spec
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
@@ -94,15 +98,15 @@ def fill(model: nn.Module, tensors: dict[str, Tensor], source: object = "tensors
     own = unique(model)
     for name in sorted(own.keys() - tensors.keys()):
         raise ValueError(f"{source}: {name} is missing; {nearest(name, tensors)}")
-    for name in sorted(tensors.keys() - model.state_dict().keys()):
+    ties = _ties(model)
+    for name in sorted(tensors.keys() - {unwrapped(name) for name in ties}):
         raise ValueError(f"{source}: {name} belongs to no parameter of this spec; {nearest(name, own)}")
     for name, parameter in own.items():
         if tensors[name].shape != parameter.shape:
             raise ValueError(
                 f"{source}: {name}: expected shape {tuple(parameter.shape)}, got {tuple(tensors[name].shape)}"
             )
-    ties = _ties(model)
-    model.load_state_dict({name: tensors[same] for name, same in ties.items()}, assign=True)
+    model.load_state_dict({name: tensors[unwrapped(same)] for name, same in ties.items()}, assign=True)
     for name, same in ties.items():
         if name != same:
             _retie(model, name, same)
