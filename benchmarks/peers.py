@@ -10,6 +10,7 @@ Shapes: batch = sentences, source, target = tokens, real = target tokens that ar
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -93,8 +94,8 @@ def ours(size: Size, vocab: int) -> nn.Module:
     return build_model(spec(size, vocab))
 
 
-def marian(size: Size, vocab: int, init_std: float = 0.06) -> MarianMTModel:
-    """transformers' module. With its usual deviation of 0.02 all tokens of a random model are equally likely."""
+def marian(size: Size, vocab: int) -> MarianMTModel:
+    """transformers' module with random weights that disagree about sentences."""
     sides = {
         f"{side}_{name}": value
         for side in ("encoder", "decoder")
@@ -111,13 +112,32 @@ def marian(size: Size, vocab: int, init_std: float = 0.06) -> MarianMTModel:
         activation_function="silu",
         scale_embedding=True,
         max_position_embeddings=LONGEST,
-        init_std=init_std,
         pad_token_id=PAD,
         eos_token_id=EOS,
         decoder_start_token_id=PAD,
         forced_eos_token_id=None,
     )
-    return MarianMTModel(config)
+    return lively(MarianMTModel(config))
+
+
+@torch.no_grad()
+def lively(model: MarianMTModel) -> MarianMTModel:
+    """Random weights with which a search has something to do, and no bias is 0 and no norm the identity.
+
+    As it comes, a random model finds all tokens equally likely; with larger weights it repeats its last token for ever,
+    since embedding and head are one matrix: random signs on the last norm's weight break that. Cross-attention has the
+    larger matrices, or all sentences would be translated alike.
+    """
+    for name, parameter in model.named_parameters():
+        if "shared" in name:
+            parameter.normal_(std=parameter.shape[1] ** -0.5)
+        elif parameter.requires_grad and parameter.ndim == 2:
+            parameter.normal_(std=(1.5 if "encoder_attn" in name else 0.6) * parameter.shape[1] ** -0.5)
+        elif parameter.requires_grad:
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    last = model.model.decoder.layers[-1].final_layer_norm.weight
+    last *= torch.randn_like(last).sign()
+    return model
 
 
 class Torch(nn.Module):
@@ -128,9 +148,10 @@ class Torch(nn.Module):
         self.embedding = nn.Embedding(vocab, size.dim)
         self.dropout = nn.Dropout(dropout)
         self.register_buffer("positions", waves(LONGEST, size.dim), persistent=False)
-        self.transformer = nn.Transformer(
-            size.dim, size.heads, size.depth, size.depth, size.hidden, dropout, F.silu, batch_first=True
-        )
+        with warnings.catch_warnings(action="ignore"):  # that it will not use nested tensors, which nobody asked for
+            self.transformer = nn.Transformer(
+                size.dim, size.heads, size.depth, size.depth, size.hidden, dropout, F.silu, batch_first=True
+            )
         # What the other two do not have: a last norm on either side, dropout on attention weights and hidden features.
         for stack in (self.transformer.encoder, self.transformer.decoder):
             stack.norm, stack.enable_nested_tensor = None, False

@@ -13,7 +13,6 @@ import json
 import random
 import sys
 import tempfile
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -166,7 +165,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run, print, write."""
     options = parser().parse_args(arguments)
     torch.set_num_threads(options.threads)
-    warnings.filterwarnings("ignore", "enable_nested_tensor")  # switched off by hand, which torch cannot know
     if options.alone:
         name, file = options.alone
         json.dump(alone(name, Path(file), peers.SIZES[options.size]), sys.stdout)

@@ -139,7 +139,11 @@ def test_no_import_of_ours_inside_a_function(path: Path) -> None:
 def test_no_family_is_named_outside_the_zoo(path: Path) -> None:
     parsed = tree(path)
     skipped = {id(node.body[0].value) for node in ast.walk(parsed) if documented(node)}
-    skipped |= {id(node.value) for node in parsed.body if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "EXAMPLE"}
+    skipped |= {
+        id(node.value)
+        for node in parsed.body
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "EXAMPLE"
+    }
     for node in ast.walk(parsed):
         words = [getattr(node, "id", ""), getattr(node, "name", "") or "", getattr(node, "attr", "")]
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:

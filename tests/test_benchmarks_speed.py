@@ -101,16 +101,19 @@ def test_three_implementations_compute_the_same_logits_and_loss(models, batch) -
 @torch.no_grad()
 def test_a_contender_with_another_weight_is_refused(models, batch) -> None:
     bias = models[train_speed.TORCH].transformer.decoder.layers[1].multihead_attn.out_proj.bias
-    bias += 0.01
+    bias[0] += 0.01
     try:
         with pytest.raises(RuntimeError, match="do not compute the same"):
             train_speed.check(models, batch)
     finally:
-        bias -= 0.01
+        bias[0] -= 0.01
 
 
 def test_one_step_of_training_moves_all_three_alike_when_nothing_is_dropped(models, batch) -> None:
     padded = peers.Padded.of(batch)
+    for module in models[train_speed.MARIAN].modules():
+        if isinstance(module, torch.nn.Embedding):
+            module.padding_idx = None  # Marian does not train the row of padding, which is also what it starts from
     for name, model in models.items():
         step = train_speed.stepping(name, model.eval())
         assert step(batch if name == train_speed.OURS else padded) == batch.tokens == 8

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from oneblock.bricks import EncoderDecoder, build_model, chunked_cross_entropy, cross_entropy, loss
-from oneblock.spec import Embedding, Full, Head, LayerNorm, Model, Transform
+from oneblock.spec import Causal, Embedding, Full, Head, LayerNorm, Mask, Model, Transform, Window
 from specs import VOCAB, exact, gradients, ids, language_model, models, pairs, same
 
 
@@ -135,6 +135,14 @@ def test_B32_a_row_does_not_pay_for_its_neighbour(keep: int | None) -> None:
     assert first.tokens == 5
     same(first.loss, second.loss)
     same(first.loss, model(x[:1], labels=x[:1]).loss)
+
+
+@pytest.mark.parametrize("mask", [Causal(), Window(3, ahead=0), Causal() & Window(3)])
+def test_labels_are_shifted_wherever_nobody_sees_ahead(mask: Mask) -> None:
+    model, x = exact(language_model(attention={"mask": mask})), ids(2, 5)
+    out = model(x, labels=x)
+    assert out.tokens == 8
+    same(out.loss, F.cross_entropy(out.logits[:, :-1].flatten(0, 1), x[:, 1:].flatten()))
 
 
 def test_labels_of_a_model_that_sees_both_ways_are_not_shifted() -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 from oneblock.bricks import Context, build
 from oneblock.bricks.positions import AlibiBrick, bucket, rotate, sinusoids, slopes
 from oneblock.mask import places
-from oneblock.spec import Alibi, Attention, Embedding, Learned, Relative, Rope, Sinusoidal
+from oneblock.spec import Alibi, Attention, Embedding, Learned, Relative, Rope, Sinusoidal, put
 from specs import VOCAB, exact, ids, language_model, same
 
 
@@ -171,3 +171,10 @@ def test_one_shared_table_serves_every_self_attention() -> None:
     with torch.no_grad():
         shared.position_bias.weight += torch.randn_like(shared.position_bias.weight)
     assert (shared(x).logits - before).abs().max() > 1e-3
+
+
+def test_a_shared_table_wants_as_many_heads_in_every_layer() -> None:
+    spec = language_model(attention={"position": None}, position_bias=Relative(4, 8))
+    with pytest.raises(ValueError, match=r"position_bias: .* expected as many heads in each, got \[2, 4\]"):
+        exact(put(spec, "layers.1.attention.heads", 2))
+    assert exact(put(spec, "layers.0.attention", None))(ids(1, 3)).logits.isfinite().all()

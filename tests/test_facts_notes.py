@@ -266,7 +266,7 @@ def test_N23_the_causal_mask_alone_already_tells_order() -> None:
     assert (model(x[:, order]).logits - model(x).logits[:, order]).abs().max() > 1e-3
 
 
-def test_N13_the_context_is_made_once_per_forward() -> None:
+def test_what_layers_ask_alike_is_answered_once_per_forward() -> None:
     block, x = exact(language_model(depth=1).layers[0], 16), torch.randn(1, 4, 16, dtype=torch.float64)
     ctx = Context(places(4))
     same(block(x, ctx), block(x))

@@ -130,13 +130,13 @@ def test_a_damaged_folder_of_the_same_step_is_replaced(tmp_path: Path) -> None:
     assert checkpoint.newest(tmp_path)[0] == path
 
 
-def test_B83_pruning_keeps_what_was_just_saved(tmp_path: Path) -> None:
+def test_B83_pruning_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
     for step in (1, 2, 3, 4):
         save(tmp_path, step)
-    checkpoint.prune(tmp_path, 4, [1, 9, None])
-    assert sorted(os.listdir(tmp_path)) == ["step-00000001", "step-00000004"]
-    checkpoint.prune(tmp_path, 1, [])
-    assert os.listdir(tmp_path) == ["step-00000001"]
+    checkpoint.prune(tmp_path, 4, 2, 1, None)
+    assert sorted(os.listdir(tmp_path)) == ["step-00000001", "step-00000003", "step-00000004"]
+    checkpoint.prune(tmp_path, 3, 1)
+    assert os.listdir(tmp_path) == ["step-00000003"], "a later step is one that the run fell back from"
 
 
 def test_only_checkpoints_saved_by_the_clock_are_averaged() -> None:

@@ -90,13 +90,13 @@ class _Chunked(torch.autograd.Function):
 def _loss_and_slope(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
     """Sum of losses, and d loss / d logits, of one chunk."""
     wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    norm = wide.logsumexp(-1, keepdim=True)
+    slope = wide.softmax(-1)
+    # log-sum-exp from the largest weight: it is at least 1 / vocab, so its logarithm is safe, and a pass is saved.
+    norm = wide.amax(-1, keepdim=True) - slope.amax(-1, keepdim=True).log()
     picked = wide.gather(-1, labels[:, None])
     loss = (norm - (1 - smoothing) * picked).sum()
     if smoothing:
         loss = loss - smoothing * wide.mean(-1).sum()
-    slope = (wide - norm).exp_()
-    if smoothing:
         slope -= smoothing / logits.shape[-1]
     slope.scatter_add_(-1, labels[:, None], torch.full_like(picked, smoothing - 1))
     return loss, slope.type_as(logits)

@@ -42,7 +42,8 @@ class Transformer(nn.Module):
     @property
     def causal(self) -> bool:
         """Whether tokens see only what stands before them, so that labels are the inputs shifted by one."""
-        return any(b.attention is not None and Causal() in atoms(b.attention.mask) for b in self.spec.layers)
+        masks = [block.attention.mask for block in self.spec.layers if block.attention is not None]
+        return any(rule == Causal() or getattr(rule, "ahead", None) == 0 for mask in masks for rule in atoms(mask))
 
     def forward(
         self,
@@ -78,7 +79,7 @@ class Transformer(nn.Module):
         here = self.places(input_ids, attention_mask, position_ids, inputs_embeds, cache)
         ctx = Context(here, cache=cache, bias=self.position_bias)
         x, hidden = self.stream(input_ids, ctx, token_type_ids, inputs_embeds)
-        labels = shifted(labels) if self.causal else labels
+        labels = shifted(labels, here) if self.causal else labels
         kept = hidden if output_hidden_states else None
         return self.answer(x, labels, logits_to_keep, cache=cache, hidden_states=kept)
 
@@ -132,6 +133,9 @@ def started(cache: Cache | None, spec: Model, wanted: bool) -> Cache | None:
     return make(spec) if cache is None and wanted else cache
 
 
-def shifted(labels: Tensor | None) -> Tensor | None:
-    """What each position must predict: the next token; nothing at the end."""
-    return None if labels is None else nn.functional.pad(labels[:, 1:], (0, 1), value=IGNORED)
+def shifted(labels: Tensor | None, here: Places) -> Tensor | None:
+    """What each position must predict: the next token; nothing at the end, and nothing from padding."""
+    if labels is None:
+        return None
+    following = nn.functional.pad(labels[:, 1:], (0, 1), value=IGNORED)
+    return following if here.real is None else following.masked_fill(~here.real, IGNORED)

@@ -223,6 +223,9 @@ def validate(spec: Spec) -> None:
         validate(encoder)
         validate(decoder)
         return
+    heads = sorted({block.attention.heads for block in spec.layers if block.attention is not None})
+    if spec.position_bias is not None and len(heads) > 1:
+        raise ValueError(f"position_bias: one table for all layers: expected as many heads in each, got {heads}")
     for index, block in enumerate(spec.layers):
         for name in ("attention", "cross"):
             attention = getattr(block, name)

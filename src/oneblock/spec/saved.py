@@ -47,7 +47,7 @@ def from_dict(saved: Any, path: str = "spec") -> Any:
     if not isinstance(saved, Mapping):
         return saved
     name = saved.get("type")
-    if name not in TYPES:
+    if not isinstance(name, str) or name not in TYPES:
         raise ValueError(f"{path}.type: {name!r} is no type of a spec; {nearest(name, TYPES)}")
     cls = TYPES[name]
     known = {field.name: field for field in fields(cls)}

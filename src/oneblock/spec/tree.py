@@ -134,7 +134,8 @@ def apply(value: Any, changes: tuple[Change, ...]) -> Any:
             changed[name] = apply(part, found)
     for change in changes:
         name = change.path.partition(".")[0]
-        if not any(fnmatchcase(part, name) for part in parts) and not isinstance(value, tuple):
+        resized = name == "length" and isinstance(value, tuple)
+        if not resized and not any(fnmatchcase(part, name) for part in parts):
             raise ValueError(f"{change.path}: no {name!r} in {type(value).__name__}; {nearest(name, parts)}")
     if isinstance(value, tuple):
         return tuple(changed.get(name, part) for name, part in parts.items())

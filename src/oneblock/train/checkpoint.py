@@ -119,10 +119,15 @@ def average(paths: Sequence[Path]) -> dict[str, Tensor]:
     return {name: tensor / len(paths) for name, tensor in total.items()}
 
 
-def prune(folder: Path, step: int, kept: Collection[int]) -> None:
-    """Remove all checkpoints but `step`, just saved, and those of the steps `kept`; only when that save is durable."""
-    for number, path in steps(folder).items():
-        if number != step and number not in kept:
+def prune(folder: Path, step: int, keep: int, *others: int | None) -> None:
+    """Remove all checkpoints but the `keep` newest up to `step`, just saved, and those of the steps `others`.
+
+    Called only when the save of `step` is durable. A later one is damaged: the run fell back from it.
+    """
+    found = steps(folder)
+    kept = {*[number for number in found if number <= step][-keep:], *others}
+    for number, path in found.items():
+        if number not in kept:
             discard(path)
 
 

@@ -210,9 +210,9 @@ def _save(loop: Loop, better: bool) -> None:
     state = {**asdict(loop.state), "metrics_bytes": loop.log.size(), "identity": setup.identity}
     spec = (setup.out / "spec.json").read_bytes()
     save_checkpoint(loop.folder, loop.state.step, setup.model, loop.optimizer, state, {"spec.json": spec})
-    past = [step for step in steps(loop.folder) if step <= loop.state.step]  # later ones are damaged: the run fell back
-    kept = {*past[-part.keep :], *regular(past, part.save_every, part.average), loop.state.best_step}
-    prune(loop.folder, loop.state.step, kept)
+    past = [step for step in steps(loop.folder) if step <= loop.state.step]
+    averaged = regular(past, part.save_every, part.average)
+    prune(loop.folder, loop.state.step, part.keep, loop.state.best_step, *averaged)
     if better or not setup.valid:
         publish_best(setup)
     _draw(setup)
