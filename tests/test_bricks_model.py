@@ -216,3 +216,12 @@ def test_on_the_meta_device_a_model_has_shapes_and_no_memory() -> None:
     assert isinstance(model, EncoderDecoder)
     assert all(p.is_meta for p in model.parameters())
     assert isinstance(model.decoder, Transformer)
+
+
+def test_a_model_without_a_head_gives_its_final_stream() -> None:
+    block = Block(Attention(2, mask=Full()), FeedForward(16))
+    model = build_model(Model(8, Embedding(9), (block,), norm=LayerNorm(), head=None)).eval()
+    x = torch.tensor([[1, 2, 3]])
+    out = model(x, output_hidden_states=True)
+    assert out.logits is None
+    assert torch.equal(out.encoder_outputs.x, model.norm(out.hidden_states[-1]))

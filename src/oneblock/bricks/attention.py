@@ -30,19 +30,25 @@ class AttentionBrick(nn.Module):
         self.q_norm, self.k_norm = build(spec.qk_norm, head_dim), build(spec.qk_norm, head_dim)
         self.position = score_bias(spec.position, spec.heads)
         self.scale = scale(spec, dim)
+        # Chosen once: a compiled graph cannot look a type up.
+        self.rotate = rotate.dispatch(type(spec.position))
 
     def forward(self, x: Tensor, ctx: Context | None = None, memory: Memory | None = None) -> Tensor:
         ctx = ctx or alone(x)
-        q = tap(rotate(self.spec.position, self.q_norm(split(self.q(x), self.head_dim)), ctx.here, ctx), "query", x=x)
+        q = tap(self.turn(self.q_norm(split(self.q(x), self.head_dim)), ctx), "query", x=x)
         k, v, sight = self.own(x, ctx) if memory is None else self.lent(memory, ctx)
         softmax = Softmax(self.scale, self.spec.softcap, self.spec.dropout * self.training)
         z = attend(fold(q, len(k)), tap(k, "key"), tap(v, "value"), sight, softmax)
         z = tap(unfold(z, len(x)), "z")  # (batch, heads, query, value_dim)
         return tap(self.out(z.transpose(1, 2).flatten(2)), "out", z=z)
 
+    def turn(self, x: Tensor, ctx: Context) -> Tensor:
+        """Queries or keys, rotated by their positions where the spec says so."""
+        return self.rotate(self.spec.position, x, ctx.here, ctx)
+
     def own(self, x: Tensor, ctx: Context) -> tuple[Tensor, Tensor, Sight]:
         """Keys and values of the stream, after those of the past, and who may see them."""
-        k = rotate(self.spec.position, self.k_norm(split(self.k(x), self.head_dim)), ctx.here, ctx)
+        k = self.turn(self.k_norm(split(self.k(x), self.head_dim)), ctx)
         kept, there = ctx.remember(self.path, k=k, v=split(self.v(x), self.value_dim))
         return kept["k"], kept["v"], ctx.sight(self.spec.mask, there, self.position or ctx.bias)
 

@@ -16,7 +16,8 @@ class Output:
 
     logits: (batch, length, vocab), or fewer positions with `logits_to_keep`. loss: mean over `tokens` real tokens; 0
     when every label is ignored. hidden_states: the stream before the first and after every block, (batch, length, dim)
-    each. encoder_outputs: what to pass on as `encoder_outputs` instead of encoding again.
+    each. encoder_outputs: the final stream with its places: of the encoder, to pass on instead of encoding again, or
+    of a model that stands alone; all there is to have of one without a head.
     """
 
     logits: Tensor | None = None

@@ -81,7 +81,7 @@ class Transformer(nn.Module):
         x, hidden = self.stream(input_ids, ctx, token_type_ids, inputs_embeds)
         labels = shifted(labels, here) if self.causal else labels
         kept = hidden if output_hidden_states else None
-        return self.answer(x, labels, logits_to_keep, cache=cache, hidden_states=kept)
+        return self.answer(x, labels, logits_to_keep, Memory(x, here), cache=cache, hidden_states=kept)
 
     def places(
         self,

@@ -6,8 +6,7 @@ batch, heads, query, key: the axes of attention scores.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -23,12 +22,13 @@ Bias = Callable[[Places, Places], Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """Who sees whom in one attention."""
+    """Who sees whom in one attention. What a kernel asks for is made once and kept."""
 
     mask: Mask
     q: Places
     k: Places
     bias: Bias | None = None
+    made: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def symbolic(self) -> bool:
@@ -41,22 +41,31 @@ class Sight:
         """Entries of the scores of one head of one sentence."""
         return self.q.length * self.k.length
 
-    @cached_property
+    @property
     def visible(self) -> Tensor:
         """bool (batch | 1, 1, query | 1, key): True = may look."""
-        return allowed(self.mask, self.q, self.k)[:, None]
+        return self._once("visible", lambda: allowed(self.mask, self.q, self.k)[:, None])
 
-    @cached_property
+    @property
     def added(self) -> Tensor | None:
         """What is added to the scores before the mask: (batch | 1, heads, query, key)."""
-        return None if self.bias is None else self.bias(self.q, self.k)
+        return None if self.bias is None else self._once("added", lambda: self.bias(self.q, self.k))
 
-    @cached_property
+    @property
     def kernel(self) -> dict[str, Any]:
         """The cheapest arguments of `F.scaled_dot_product_attention` that mean this.
 
         `is_causal` only where queries are the keys: the kernel aligns the diagonal top-left.
         """
+        return self._once("kernel", self._kernel)
+
+    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+        # Not functools.cached_property: its lock would break a compiled graph (Python 3.11).
+        if name not in self.made:
+            self.made[name] = make()
+        return self.made[name]
+
+    def _kernel(self) -> dict[str, Any]:
         if self.symbolic:
             return {"is_causal": True} if Causal() in atoms(self.mask) else {}
         if self.added is None:
