@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from oneblock.cache import Cache, Growing, Rolling, Static, make
-from oneblock.spec import Causal, Embedding, Learned, Model, Relative, Seq2Seq, Window, put
-from specs import CAUSAL, VOCAB, exact, ids, language_model, models, padded, pairs, same, translator
+from oneblock.spec import Causal, Embedding, Learned, Mask, Model, Relative, Seq2Seq, Window, put
+from specs import CAUSAL, TWO_WAY, VOCAB, exact, ids, language_model, models, padded, pairs, same, translator
 
 LENGTH = 9
 
@@ -211,6 +211,14 @@ def test_B56_garbage_in_unused_room_is_invisible_and_reuse_starts_anew() -> None
         cache.reset()
         assert len(cache) == 0
         same(stepwise(model, x, None, [0, 3, 4, 5, 6], cache), model(x).logits)
+
+
+@pytest.mark.parametrize("mask", TWO_WAY, ids=str)
+def test_B56_unused_room_is_hidden_from_layers_that_look_ahead_too(mask: Mask) -> None:
+    model, x = exact(language_model(attention={"mask": mask})), ids(2, 6)
+    growing, static = make(put(model.spec, "layers.*.attention.mask", Causal())), make(model.spec, 9)
+    for piece in x.split([3, 1, 2], 1):
+        same(model(piece, cache=static).logits, model(piece, cache=growing).logits)
 
 
 @pytest.mark.parametrize("room", [None, 16])

@@ -163,9 +163,11 @@ def test_E11_a_finite_fill_can_be_outscored_and_ours_cannot() -> None:
     brick = exact(Attention(1, mask=Full(), scale=1e6), 4)
     x = torch.randn(1, 3, 4, dtype=torch.float64)
     for real in ([1, 0, 0], [0, 1, 0], [0, 0, 1]):
-        out = brick(x, Context(places(3, torch.tensor([real]))))
+        here = places(3, torch.tensor([real]))
         only = brick.out(brick.v(x))[:, real.index(1)]
-        same(out, only[:, None].expand(1, 3, 4))
+        same(brick(x, Context(here)), only[:, None].expand(1, 3, 4))
+        with listen(brick, only="pattern"):
+            same(brick(x, Context(here)), only[:, None].expand(1, 3, 4))
 
 
 def zero_rows(brick: nn.Module, way: str, real: Tensor) -> tuple[Tensor, Tensor]:
