@@ -30,7 +30,7 @@ PUBLIC = {
 """Public name -> the room it lives in, and its name there if it has another."""
 
 __version__ = "0.1.0"
-__all__ = sorted(PUBLIC)  # noqa: PLE0605
+__all__ = sorted(PUBLIC)
 
 
 class House(ModuleType):

@@ -1,4 +1,4 @@
-"""Files and folders that are wholly there or not there at all, whenever the power goes: sibling, flush, fsync, rename."""
+"""Files and folders that are wholly there or not there at all, whenever the power goes: write, flush, sync, rename."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ def vaswani(
     """Post-norm blocks, ReLU, sinusoids on embeddings times sqrt(dim), one matrix for both embeddings and the head.
 
     `bias` is about the attention projections: none in the authors' own code, present in most later ones. Dropout acts
-    where section 5.4 puts it: on every sublayer's output and on the embeddings. With `wiring` "pre", as the authors' code
-    had it soon after, each stack ends in a norm of its own.
+    where section 5.4 puts it: on every sublayer's output and on the embeddings. With `wiring` "pre", as the authors'
+    code had it soon after, each stack ends in a norm of its own.
 
     >>> vaswani().decoder.layers[0].attention.heads
     8
