@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -195,3 +196,12 @@ def test_a_run_trains_resumes_refuses_and_translates(
     code, said, _ = run(capsys, "eval", out, "--data", tmp_path / "pairs.tsv", "--beam", 1, "--json")
     assert code == 0
     assert '"bleu"' in said
+
+
+def test_json_has_a_score_for_every_translation(capsys: pytest.CaptureFixture[str], translator: Path) -> None:
+    code, out, _ = run(capsys, "translate", "Hello!", "--json", "--n-best", 2, "--beam", 2, "--model", translator)
+    assert code == 0
+    found = json.loads(out)
+    assert found["to"] == "zh"
+    assert set(found["alternatives"][0]) == {"text", "score"}
+    assert found["score"] >= found["alternatives"][0]["score"]

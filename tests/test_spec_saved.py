@@ -121,6 +121,8 @@ def test_a_fault_deep_inside_is_named_by_its_path() -> None:
             lambda: Attention(4, dropout=1.0),
             r"Attention\.dropout: expected a share of at least 0 and below 1",
         ),
+        (lambda: Attention(4, softcap=0.0), r"Attention\.softcap: expected a number above 0 or None, got 0\.0"),
+        (lambda: Head(softcap=float("nan")), r"Head\.softcap"),
         (lambda: FeedForward(0), r"FeedForward\.hidden"),
         (lambda: FeedForward(4, "swish"), r"FeedForward\.activation: 'swish' is not one of its words"),
         (lambda: FeedForward(4, dropout=-0.1), r"FeedForward\.dropout"),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oneblock.spec as spec_room
 from oneblock.spec import (
     Change,
     LayerNorm,
@@ -127,6 +128,4 @@ def test_specs_are_frozen_hashable_and_print_themselves() -> None:
 @settings(max_examples=60)
 @given(specs)
 def test_every_spec_says_the_python_that_makes_it(spec: Any) -> None:
-    import oneblock.spec as names
-
-    assert eval(repr(spec), vars(names).copy()) == spec
+    assert eval(repr(spec), vars(spec_room).copy()) == spec

@@ -76,7 +76,8 @@ def _lines(texts: Sequence[str] | None, file: Path | None) -> list[str]:
 
 def _print(translation: Any, n_best: int, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(asdict(translation), ensure_ascii=False))
+        alternatives = [alternative._asdict() for alternative in translation.alternatives]
+        print(json.dumps(asdict(translation) | {"alternatives": alternatives}, ensure_ascii=False))
         return
     print(translation.text)
     alternatives = [alternative.text for alternative in translation.alternatives]

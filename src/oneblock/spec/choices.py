@@ -51,6 +51,15 @@ def at_least(least: float, **values: object) -> None:
             raise ValueError(f"{name}: expected at least {least}, got {value!r}")
 
 
+def above_zero(**values: object) -> None:
+    """Refuse what is neither None nor a number above 0."""
+    for name, value in values.items():
+        name = name.replace("__", ".")
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (number and value > 0):  # type: ignore[operator]
+            raise ValueError(f"{name}: expected a number above 0 or None, got {value!r}")
+
+
 def whole(least: int, **values: object) -> None:
     """Refuse what is not a whole number of at least `least`."""
     for name, value in values.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from oneblock.spec.choices import Activation, Wiring, at_least, one_of, share, whole
+from oneblock.spec.choices import Activation, Wiring, above_zero, at_least, one_of, share, whole
 from oneblock.spec.masks import Causal, Mask
 from oneblock.spec.norms import LayerNorm, Norm
 from oneblock.spec.positions import Alibi, Learned, Relative, Rope, Sinusoidal
@@ -45,6 +45,7 @@ class Attention:
         if self.heads % (self.kv_heads or self.heads):
             raise ValueError(f"Attention.heads: expected a multiple of kv_heads={self.kv_heads}, got {self.heads}")
         share(Attention__dropout=self.dropout)
+        above_zero(Attention__softcap=self.softcap)
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,9 @@ class Head:
     transform: Transform | None = None
     softcap: float | None = None
     scale: float | None = None
+
+    def __post_init__(self) -> None:
+        above_zero(Head__softcap=self.softcap)
 
 
 @dataclass(frozen=True)
