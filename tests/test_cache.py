@@ -283,3 +283,13 @@ def test_B67_a_bias_table_looks_at_the_absolute_place_of_the_query() -> None:
     cache = make(spec)
     steps = [model(x[:, i : i + 1], cache=cache).logits for i in range(40)]
     same(torch.cat(steps, 1), model(x).logits)
+
+
+def test_a_static_cache_that_is_full_refuses_and_stays_as_it_was() -> None:
+    model = exact(language_model())
+    x, cache = ids(1, 5), make(model.spec, 4)
+    model(x[:, :3], cache=cache)
+    with pytest.raises(ValueError, match="at most 4 tokens, got 5"):
+        model(x[:, 3:], cache=cache)
+    assert len(cache) == 3
+    same(model(x[:, 3:4], cache=cache).logits, model(x[:, :4]).logits[:, -1:])

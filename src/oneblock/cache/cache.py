@@ -27,7 +27,15 @@ class Cache:
         return 0 if self.seen is None else self.seen.length
 
     def begin(self, here: Places) -> None:
-        """Tell the cache which tokens come next; the model calls this once per forward."""
+        """Tell the cache which tokens come next; the model calls this once per forward.
+
+        Raises:
+            ValueError: where a static store has no room for them; the cache stays as it was.
+        """
+        total = len(self) + here.length
+        for store in self.stores.values():
+            if isinstance(store, Static) and total > store.length:
+                raise ValueError(f"cache: expected at most {store.length} tokens, got {total}; make a longer one")
         self.seen = here if self.seen is None else self.seen.then(here)
         self._memo = {}
 

@@ -87,8 +87,6 @@ class Static:
             batch, heads, length, width = tensor.shape
             if name not in self.kept or (seen.length == length and len(self.kept[name]) != batch):
                 self.kept[name] = tensor.new_zeros(batch, heads, self.length, width)
-            if seen.length > self.length:
-                raise ValueError(f"cache: expected at most {self.length} tokens, got {seen.length}; make a longer one")
             at = torch.arange(seen.length - length, seen.length, device=tensor.device)
             self.kept[name].index_copy_(2, at, tensor)
         return self.kept

@@ -231,6 +231,11 @@ def validate(spec: Spec) -> None:
     if spec.position_bias is not None and len(heads) > 1:
         raise ValueError(f"position_bias: one table for all layers: expected as many heads in each, got {heads}")
     for index, block in enumerate(spec.layers):
+        if block.cross is not None and isinstance(block.cross.position, Rope):
+            raise ValueError(
+                f"layers.{index}.cross.position: expected no Rope, source and target positions are not comparable; "
+                "leave it out"
+            )
         for name in ("attention", "cross"):
             attention = getattr(block, name)
             if attention is not None and attention.head_dim is None and spec.dim % attention.heads:
