@@ -47,7 +47,9 @@ def run(
         return
     table = Table(box=None, header_style="bold")
     for head in ("direction", "sentences", "beam", "BLEU", "chrF", "signature"):
-        table.add_column(head, justify="right" if head in ("sentences", "beam", "BLEU", "chrF") else "left")
+        table.add_column(
+            head, justify="right" if head in ("sentences", "beam", "BLEU", "chrF") else "left", overflow="fold"
+        )
     for score in scores:
         figures = (f"{score.sentences:,}", str(score.beam), f"{score.bleu:.2f}", f"{score.chrf:.2f}")
         table.add_row(score.direction, *figures, score.bleu_signature)
