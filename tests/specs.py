@@ -196,3 +196,7 @@ def pairs(draw: st.DrawFn) -> Seq2Seq:
 
 
 specs: st.SearchStrategy[Spec] = models() | pairs()
+
+
+specs = models() | models(head=False) | pairs()
+"""Any whole model."""

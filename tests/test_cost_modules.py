@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from oneblock.cost import parameters, parts
 from oneblock.spec import Spec
-from random_specs import specs
+from specs import specs
 
 torch = pytest.importorskip("torch")
 build = pytest.importorskip("oneblock.bricks")

@@ -33,7 +33,7 @@ from oneblock.spec import (
 )
 from oneblock.words import LANGUAGES
 from oneblock.zoo import named
-from random_specs import specs
+from specs import specs
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHINESE = re.compile(r"[\u4e00-\u9fff]")

@@ -32,7 +32,7 @@ from oneblock.spec import (
 )
 from oneblock.words import LANGUAGES
 from oneblock.zoo import named
-from random_specs import specs
+from specs import specs
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 LOCAL = Block(Attention(4, mask=Causal() & Window(8)), FeedForward(32))
