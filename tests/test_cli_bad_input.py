@@ -205,3 +205,15 @@ def test_json_has_a_score_for_every_translation(capsys: pytest.CaptureFixture[st
     assert found["to"] == "zh"
     assert set(found["alternatives"][0]) == {"text", "score"}
     assert found["score"] >= found["alternatives"][0]["score"]
+
+
+def test_a_refused_resume_and_a_refused_start_leave_the_folder_as_it_was(
+    capsys: pytest.CaptureFixture[str], recipe: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert "heads" in refused(capsys, "train", recipe, "--out", out, "--set", "model.heads=3")
+    assert "--device" in refused(capsys, "train", recipe, "--out", out, "--device", "nonsense")
+    assert run(capsys, "train", recipe, "--out", out)[0] == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
+    refused(capsys, "train", recipe, "--out", out, "--resume", "--set", "model.dim=16")
+    assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before

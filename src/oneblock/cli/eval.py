@@ -34,8 +34,8 @@ def run(
     Without --data: the test pairs that the run's own run.toml holds out.
     """
     ends = tuple(languages.split(","))
-    if len(ends) != 2:
-        raise ValueError(f"--languages: expected two names such as en,zh, got {languages!r}")
+    if len(set(ends)) != 2:
+        raise ValueError(f"--languages: expected two different names such as en,zh, got {languages!r}")
     ways = [tuple(way.split("-")) for way in direction] if direction else [ends, ends[::-1]]
     if any(len(way) != 2 for way in ways):
         raise ValueError(f"--direction: expected from-to such as en-zh, got {direction}")

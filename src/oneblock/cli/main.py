@@ -75,15 +75,15 @@ def main(arguments: list[str] | None = None) -> None:
 
     ONEBLOCK_DEBUG=1 shows the traceback behind a line.
     """
+    for stream in (sys.stdout, sys.stderr):  # a redirected stream may be unable to hold Chinese (Windows)
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         code = app(arguments, standalone_mode=False)
     except typer.Exit as done:
         code = done.exit_code
     except USAGE as error:
         code = _refuse(error.format_message())
-    except BrokenPipeError:  # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
     except (ValueError, OSError) as error:
         if os.environ.get("ONEBLOCK_DEBUG"):
             raise
@@ -95,5 +95,6 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _refuse(line: str) -> int:
-    typer.echo(f"oneblock: {' '.join(line.split())}", err=True)
+    if line.strip():  # no verb: the help was shown already
+        typer.echo(f"oneblock: {' '.join(line.split())}", err=True)
     return 2

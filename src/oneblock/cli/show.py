@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +15,7 @@ from rich.text import Text
 
 from oneblock.cost import parameters
 from oneblock.draw import Row, cells, heading, svg, table, text, width
+from oneblock.files import write_file
 from oneblock.spec import Model, Seq2Seq, Spec, from_dict, nearest, to_dict, validate
 from oneblock.words import language
 from oneblock.zoo import named, names
@@ -45,7 +45,7 @@ def run(
     model = find(spec)
     rows = table(model, spoken, depth, length)
     if svg_file is not None:
-        _write(svg_file, svg(model, spoken, length, title=_called(spec)))
+        write_file(svg_file, svg(model, spoken, length, title=_called(spec)).encode())
     if as_json:
         listed = [asdict(row) | {"total": row.total} for row in rows]
         said = {"spec": to_dict(model), "parameters": parameters(model), "rows": listed}
@@ -101,16 +101,3 @@ def _called(name: str) -> str:
     """What a figure of this spec is called: its name, or that of its file or folder."""
     path = Path(name)
     return name if name in names() else path.resolve().parent.name if path.name == "spec.json" else path.stem
-
-
-def _write(path: Path, written: str) -> None:
-    """Put a text into a file so that the file is never half written."""
-    beside = path.with_name(f"{path.name}.tmp")
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(written)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -18,6 +18,7 @@ import oneblock
 
 EXAMPLE = 'oneblock translate "我爱你"'
 Told = Any
+SHOWN = 60
 
 
 def run(
@@ -45,7 +46,9 @@ def run(
         found = translator(lines, to=to, beam=beam, n_best=n_best, progress=told)
     for number, translation in enumerate(found, 1):
         if translation.cut:
-            typer.echo(f"line {number}: too long for the model, left out: {translation.cut}", err=True)
+            cut = " ".join(translation.cut.split())
+            shown = cut if len(cut) <= SHOWN else f"{cut[:SHOWN]}… ({len(cut):,} characters)"
+            typer.echo(f"line {number}: too long for the model, left out: {shown}", err=True)
         _print(translation, n_best, as_json)
 
 

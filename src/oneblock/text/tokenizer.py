@@ -124,7 +124,11 @@ class Tokenizer:
         ('en',)
         """
         path = _file(path)
-        write_file(path, (self._text + "\n").encode())
+        write_file(path, self.to_json().encode())
+
+    def to_json(self) -> str:
+        """What `save` writes."""
+        return self._text + "\n"
 
     def encode(
         self, text: str, to: str | None = None, dropout: float = 0.0, rng: random.Random | None = None

@@ -148,7 +148,7 @@ class Run:
         """
         path = Path(path)
         try:
-            table = tomllib.loads(path.read_text(encoding="utf-8"))
+            table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except OSError as error:
             raise ValueError(f"{path}: cannot read the run file: {error.strerror}") from None
         except UnicodeDecodeError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, fields
@@ -21,7 +20,7 @@ from oneblock.train.judge import judge
 from oneblock.train.log import Log, Show, read_rows
 from oneblock.train.optimizer import make_optimizer
 from oneblock.train.schedule import rate
-from oneblock.train.setup import Setup, environment, open_folder, prepare
+from oneblock.train.setup import Setup, open_folder, place, prepare, write_head
 from oneblock.train.stream import Ahead
 from oneblock.train.task import precision, reseed, update
 
@@ -94,13 +93,13 @@ def train(
     out = Path(out)
     if threads is not None:
         torch.set_num_threads(threads)
-    where = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device)
+    where = place(device)
     kind = precision(dtype, where)
     open_folder(out, resume)
     setup = prepare(run, out, where)
-    write_file(out / "env.json", (json.dumps(environment(where, kind), indent=1) + "\n").encode())
     optimizer = make_optimizer(setup.model, run.optimizer)
     state, size = _resume(setup, optimizer, out) if resume else (State(), 0)
+    write_head(setup, kind)
     log = Log(out / "metrics.jsonl", size)
     with Show(run.training.steps, state.step, progress) as show:
         loop = Loop(setup, optimizer, state, log, show, where, kind)

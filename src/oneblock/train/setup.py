@@ -53,14 +53,14 @@ def open_folder(out: Path, resume: bool) -> None:
 
 
 def prepare(run: Run, out: Path, device: torch.device) -> Setup:
-    """Read the data, train or load the tokenizer, build the model from the run's seed, write the run folder's head."""
+    """Read the data, train or load the tokenizer, build the model from the run's seed; nothing is written yet."""
     split = read_split(run.data)
     found = examples(split.train, run.data)
-    tokenizer, text = _tokenizer(run, out, split.train)
+    tokenizer = _tokenizer(run, out, split.train)
     spec = make_spec(run.model, tokenizer)
     identity = {
         "spec": _hash(to_dict(spec)),
-        "corpus": corpus_hash(found, split.valid, text),
+        "corpus": corpus_hash(found, split.valid, tokenizer.to_json().encode()),
         "seed": run.seed,
         "batch": f"{run.batch.tokens} tokens, accumulate {run.batch.accumulate}, longest {run.batch.longest}",
         "bpe dropout": run.tokenizer.dropout,
@@ -74,9 +74,32 @@ def prepare(run: Run, out: Path, device: torch.device) -> Setup:
     valid = Stream(held_out, tokenizer, special, **size) if held_out else None
     torch.manual_seed(run.seed)
     model = build_model(spec).to(device)
-    write_file(out / "run.toml", run.dump(out).encode())
-    write_file(out / "spec.json", (json.dumps(to_dict(spec), indent=1) + "\n").encode())
     return Setup(run, out, tokenizer, spec, model, train, valid, split.valid, identity)
+
+
+def write_head(setup: Setup, dtype: torch.dtype) -> None:
+    """Write what a run folder says about itself; once it is known that the run may use the folder."""
+    device = next(setup.model.parameters()).device
+    heads = {
+        "run.toml": setup.run.dump(setup.out),
+        "spec.json": json.dumps(to_dict(setup.spec), indent=1) + "\n",
+        "tokenizer.json": setup.tokenizer.to_json(),
+        "env.json": json.dumps(environment(device, dtype), indent=1) + "\n",
+    }
+    for name, text in heads.items():
+        write_file(setup.out / name, text.encode())
+
+
+def place(device: str) -> torch.device:
+    """The device of that name, which can hold a tensor; "auto" is a GPU where there is one. ValueError otherwise."""
+    name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    try:
+        where = torch.device(name)
+        torch.empty(1, device=where).cpu()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        said = str(error).partition("\n")[0][:100]
+        raise ValueError(f"--device: {device!r} cannot be used here ({said}); try auto or cpu") from None
+    return where
 
 
 def make_spec(part: ModelPart, tokenizer: Tokenizer) -> Seq2Seq:
@@ -130,7 +153,7 @@ def environment(device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
         "cpu": _processor(),
         "cpus": os.cpu_count(),
         "threads": torch.get_num_threads(),
-        "device": str(device) if device.type == "cpu" else torch.cuda.get_device_name(device),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else str(device),
         "dtype": str(dtype).removeprefix("torch."),
         "versions": versions,
     }
@@ -144,17 +167,14 @@ def _processor() -> str:
     return names[0] if names else platform.processor()
 
 
-def _tokenizer(run: Run, out: Path, pairs: list[Pair]) -> tuple[Tokenizer, bytes]:
-    """The run folder's tokenizer if there is one (a resumed run), else the named one, else a new one; and its bytes."""
-    path = out / "tokenizer.json"
-    if not path.exists():
-        if run.tokenizer.path is not None:
-            tokenizer = Tokenizer.load(run.tokenizer.path)
-        else:
-            lines = (line for pair in pairs for line in (pair.source, pair.target))
-            tokenizer = Tokenizer.train(lines, run.tokenizer.vocab, languages=run.data.languages)
-        tokenizer.save(path)
-    return Tokenizer.load(path), path.read_bytes()
+def _tokenizer(run: Run, out: Path, pairs: list[Pair]) -> Tokenizer:
+    """The run folder's tokenizer if it has checkpoints (a resumed run), else the named one, else a new one."""
+    if any((out / "checkpoints").glob("step-*")):
+        return Tokenizer.load(out)
+    if run.tokenizer.path is not None:
+        return Tokenizer.load(run.tokenizer.path)
+    lines = (line for pair in pairs for line in (pair.source, pair.target))
+    return Tokenizer.train(lines, run.tokenizer.vocab, languages=run.data.languages)
 
 
 def _hash(value: Any) -> str:
