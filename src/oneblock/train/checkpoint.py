@@ -107,7 +107,10 @@ def restore(model: nn.Module, optimizer: Optimizer, path: Path) -> None:
         prefix = name + "/"
         found = {key.removeprefix(prefix): tensor for key, tensor in moments.items() if key.startswith(prefix)}
         if found:
-            optimizer.state[parameter] = {key: tensor.to(parameter.device) for key, tensor in found.items()}
+            optimizer.state[parameter] = {
+                key: tensor.to(parameter.device, copy=True)  # the file is mapped: it must be free to go
+                for key, tensor in found.items()
+            }
 
 
 def average(paths: Sequence[Path]) -> dict[str, Tensor]:
