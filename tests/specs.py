@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, get_args
 
 import torch
@@ -15,26 +16,38 @@ from oneblock.spec import (
     Attention,
     Block,
     Causal,
+    Classify,
+    DynamicBase,
     Embedding,
     FeedForward,
     Full,
     Head,
+    Interpolate,
     LayerNorm,
     Learned,
+    LongRope,
     Mask,
     Model,
+    MoE,
     Norm,
+    Pool,
+    Pooling,
     Relative,
     RMSNorm,
     Rope,
     Seq2Seq,
     SigmaNorm,
     Sinusoidal,
+    Smooth,
+    Softmax,
     Spec,
     Tokens,
+    TopSoftmax,
     Transform,
+    Whole,
     Window,
     Wiring,
+    Yarn,
 )
 from oneblock.zoo import named
 
@@ -116,21 +129,43 @@ norms: st.SearchStrategy[Norm] = st.sampled_from(
     ]
 )
 layouts = st.sampled_from(["half", "interleaved"])
-rotations = st.builds(Rope, st.sampled_from([10_000.0, 50.0]), st.sampled_from([1.0, 0.5]), layouts)
+
+
+@st.composite
+def rotations(draw: st.DrawFn, head_dim: int = 16) -> Rope:
+    """Any rotary position, perhaps stretched; beyond length 64 some see how long a text is, so no cache can follow."""
+    fraction = draw(st.sampled_from([1.0, 0.5]))
+    pairs = round(head_dim * fraction / 2)
+    factors = st.tuples(*[st.sampled_from([1.0, 1.5, 4.0])] * pairs)
+    scalings = [
+        st.none(),
+        st.just(Interpolate(4.0)),
+        st.builds(Smooth, st.just(8.0), st.sampled_from([16, 64])),
+        st.builds(
+            Yarn, st.sampled_from([4.0, 0.5]), st.just(16), attention=st.sampled_from([None, 0.9]), truncate=maybe
+        ),
+        st.builds(LongRope, factors, factors, st.just(64), st.sampled_from([1.0, 1.2])),
+        st.just(DynamicBase(2.0, 64) if pairs > 1 else None),
+    ]
+    return Rope(draw(st.sampled_from([10_000.0, 50.0])), fraction, draw(layouts), draw(st.one_of(scalings)))
+
+
 relatives = st.builds(Relative, st.sampled_from([4, 8]), st.sampled_from([8, 20]), maybe)
 
 
 @st.composite
 def attentions(draw: st.DrawFn, heads: int = 4, masks: tuple[Mask, ...] = ANY, cross: bool = False) -> Attention:
     """Any attention; one that reads a memory sees all of it and has no positions."""
+    head_dim = draw(st.sampled_from([None, 6]))
+    turned = rotations(head_dim or DIM // heads)
     return Attention(
         heads=heads,
         kv_heads=draw(st.sampled_from([None, *(n for n in (1, 2, 4) if heads % n == 0)])),
-        head_dim=draw(st.sampled_from([None, 6])),
+        head_dim=head_dim,
         value_dim=draw(st.sampled_from([None, 5])),
         mask=Full() if cross else draw(st.sampled_from(masks)),
-        position=None if cross else draw(st.none() | rotations | relatives | st.just(Alibi())),
-        qk_norm=draw(st.none() | norms),
+        position=None if cross else draw(st.none() | turned | relatives | st.just(Alibi())),
+        qk_norm=draw(st.none() | norms | st.builds(Whole, norms)),
         bias=draw(maybe),
         out_bias=draw(st.none() | maybe),
         scale=draw(st.sampled_from([None, None, 0.2])),
@@ -140,6 +175,9 @@ def attentions(draw: st.DrawFn, heads: int = 4, masks: tuple[Mask, ...] = ANY, c
 
 
 feedforwards = st.builds(FeedForward, st.integers(1, 24), activations, maybe, maybe, shares)
+routers = st.sampled_from([Softmax(), Softmax(renormalise=False), TopSoftmax()])
+experts = st.builds(FeedForward, st.integers(1, 24), activations, maybe)
+mixtures = st.builds(MoE, experts, st.just(4), st.integers(1, 4), routers)
 
 
 @st.composite
@@ -147,7 +185,7 @@ def blocks(draw: st.DrawFn, cross: bool = False, heads: int = 4, masks: tuple[Ma
     """Any block; serial ones may lack a sublayer."""
     wiring = draw(st.sampled_from(SERIAL if cross else get_args(Wiring)))
     whole = wiring.startswith("parallel")
-    attention, feedforward = draw(attentions(heads, masks)), draw(feedforwards)
+    attention, feedforward = draw(attentions(heads, masks)), draw(feedforwards | mixtures)
     missing = "none" if whole else draw(st.sampled_from(["none", "none", "attention", "feedforward"]))
     return Block(
         attention=None if missing == "attention" else attention,
@@ -186,6 +224,7 @@ def models(draw: st.DrawFn, cross: bool = False, masks: tuple[Mask, ...] = ANY, 
         length=draw(st.sampled_from([None, 40])),
         tokens=draw(st.sampled_from([Tokens(0, 1, 2, 1), Tokens(start=4)])),
         position_bias=draw(st.none() | relatives) if layers[0].attention else None,
+        dropout=draw(shares),
     )
 
 
@@ -195,8 +234,20 @@ def pairs(draw: st.DrawFn) -> Seq2Seq:
     return Seq2Seq(draw(models(masks=TWO_WAY, head=False)), draw(models(cross=True, masks=CAUSAL)), draw(maybe))
 
 
-specs: st.SearchStrategy[Spec] = models() | pairs()
+@st.composite
+def readers(draw: st.DrawFn) -> Model:
+    """Any model that gives features, or something for a whole text; with what acts on training and counting only."""
+    transform = st.none() | st.builds(Transform, activations, st.none() | norms)
+    pooling = st.sampled_from(get_args(Pooling))
+    pooled, labelled = (
+        st.builds(Pool, pooling, transform),
+        st.builds(Classify, st.integers(1, 3), pooling, transform, maybe, shares),
+    )
+    counted, balance = draw(st.sampled_from(["real", "all"])), draw(st.sampled_from([0.0, 0.01]))
+    tokens = draw(st.sampled_from([Tokens(), Tokens(0, eos=2, stop=(5, 6))]))
+    head = draw(st.none() | pooled | labelled)
+    return replace(draw(models(head=False)), head=head, counted=counted, balance=balance, tokens=tokens)
 
 
-specs = models() | models(head=False) | pairs()
+specs: st.SearchStrategy[Spec] = models() | readers() | pairs()
 """Any whole model."""

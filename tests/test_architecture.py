@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 import oneblock
+import oneblock.zoo
 
 SOURCE = Path(oneblock.__file__).parent
 FLOORS = {
-    "files": 0,
+    "files": -2,
+    "hint": -2,
+    "tree": -1,
     "spec": 0,
     "words": 0,
     "tap": 0,
@@ -30,9 +33,9 @@ FLOORS = {
     "train": 5,
     "cli": 7,
 }
-BESIDE = {("cache", "mask"), ("text", "files")}
+BESIDE = {("cache", "mask")}
 """Rooms that may import one on their own floor; the picture in ARCHITECTURE.md draws them."""
-NO_TORCH = ("files", "spec", "words", "text", "zoo", "cost", "draw")
+NO_TORCH = ("files", "hint", "tree", "spec", "words", "text", "zoo", "cost", "draw")
 CORE = ("spec", "tap", "mask", "cache", "bricks")
 EQUATIONS = ("forward", "attend", "fused", "written", "rotate")
 FAMILIES = re.compile(
@@ -40,20 +43,34 @@ FAMILIES = re.compile(
     re.IGNORECASE,
 )
 PUBLIC = {
+    "GenerationConfig",
+    "Pipeline",
     "Run",
     "Tokenizer",
     "Translation",
     "Translator",
+    "active",
+    "apply",
     "build",
+    "cache_bytes",
+    "classify",
     "diff",
+    "embed",
     "evaluate",
+    "fill",
     "from_dict",
+    "from_pretrained",
+    "generate",
     "held_out",
     "listen",
     "load",
     "named",
     "parameters",
+    "perplexity",
     "save",
+    "save_pretrained",
+    "score",
+    "stream",
     "svg",
     "to_dict",
     "train",
@@ -110,6 +127,23 @@ def test_a_file_opens_with_a_sentence_and_is_short(path: Path) -> None:
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.FunctionDef):
             assert code_lines(node, text) <= 40, f"{node.name} is too long"
+
+
+def family(path: Path) -> bool:
+    """Whether a file of the zoo says a family."""
+    calls = (part.func for part in ast.walk(tree(path)) if isinstance(part, ast.Call))
+    return room(path) == "zoo" and any(getattr(func, "id", "") == "Family" for func in calls)
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if family(path)], ids=name)
+def test_a_family_is_at_most_80_lines_of_code(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert code_lines(tree(path), text) <= 80
+
+
+def test_every_family_has_a_file_of_its_own() -> None:
+    said = [one.make.__module__.rpartition(".")[2] for one in oneblock.zoo.FAMILIES.values()]
+    assert sorted(said) == sorted(path.stem for path in FILES if family(path))
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if room(path) in FLOORS], ids=name)

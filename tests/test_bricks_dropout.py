@@ -20,7 +20,12 @@ def test_every_site_is_named_in_the_spec() -> None:
             "encoder": ["embedding.dropout", "layers.0.attention.dropout", "layers.0.feedforward.dropout"],
             "decoder": ["embedding.dropout", "layers.0.attention.dropout", "layers.0.feedforward.dropout"],
         }.items()
-        for site in [*sites, *(["layers.0.cross.dropout"] if stack == "decoder" else []), "layers.0.dropout"]
+        for site in [
+            *sites,
+            *(["layers.0.cross.dropout"] if stack == "decoder" else []),
+            "layers.0.dropout",
+            "dropout",
+        ]
     ] == SITES
 
 

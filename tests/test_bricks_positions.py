@@ -109,6 +109,13 @@ def test_sinusoids_by_hand(layout: str, closed: bool, dim: int) -> None:
         same(given[row], torch.tensor(numbers[:dim], dtype=torch.float64))
 
 
+def test_sinusoids_far_from_the_start_are_exact_to_single_precision() -> None:
+    far = torch.tensor([[511, 100_003]])
+    given = sinusoids(Sinusoidal(), far, 64)
+    assert given.dtype == torch.float32
+    same(given.double(), sinusoids(Sinusoidal(), far, 64, torch.float64), 6e-8)
+
+
 def test_learned_positions_read_their_row_behind_the_offset() -> None:
     brick = build(Learned(5, offset=2), 4)
     assert brick.weight.shape == (7, 4)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -187,7 +190,8 @@ def test_a_run_trains_resumes_refuses_and_translates(
     assert {"spec.json", "run.toml", "tokenizer.json", "model.safetensors", "metrics.jsonl", "env.json"} <= names
     before = (out / "model.safetensors").read_bytes()
     assert "--resume" in refused(capsys, "train", recipe, "--out", out)
-    assert "spec" in refused(capsys, "train", recipe, "--out", out, "--resume", "--set", "model.dim=16")
+    line = refused(capsys, "train", recipe, "--out", out, "--resume", "--set", "model.dim=16")
+    assert "encoder.dim was 8, is 16" in line
     with (tmp_path / "pairs.tsv").open("a", encoding="utf-8") as file:
         file.write("A new pair.\t新的句对。\tsomeone\n")
     assert "corpus" in refused(capsys, "train", recipe, "--out", out, "--resume")
@@ -217,3 +221,94 @@ def test_a_refused_resume_and_a_refused_start_leave_the_folder_as_it_was(
     before = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
     refused(capsys, "train", recipe, "--out", out, "--resume", "--set", "model.dim=16")
     assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
+
+
+def evaluated(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
+    """The directions that `oneblock eval` scores."""
+    code, out, err = run(capsys, "eval", *arguments, "--beam", 1, "--json")
+    assert code == 0, err
+    return [score["direction"] for score in json.loads(out)]
+
+
+def test_eval_takes_languages_and_directions_from_the_run(
+    capsys: pytest.CaptureFixture[str], recipe: Path, tmp_path: Path
+) -> None:
+    out, file = tmp_path / "out", tmp_path / "pairs.tsv"
+    text = recipe.read_text(encoding="utf-8")
+    recipe.write_text(text.replace("[data]\n", '[data]\nlanguages = ["fr", "zh"]\ndirections = "forward"\n'), "utf-8")
+    assert run(capsys, "train", recipe, "--out", out)[0] == 0
+    assert evaluated(capsys, out) == ["fr-zh"]
+    assert evaluated(capsys, out, "--data", file) == ["fr-zh"]
+    assert evaluated(capsys, out, "--data", recipe) == ["fr-zh"]
+    assert evaluated(capsys, out, "--data", file, "--direction", "zh-fr") == ["zh-fr"]
+    assert evaluated(capsys, out, "--data", file, "--languages", "zh,fr") == ["fr-zh"]
+    assert evaluated(capsys, out, "--data", file, "--languages", "zh,fr", "--direction", "zh-fr") == ["zh-fr"]
+    assert "expected fr-zh or zh-fr, got en-zh" in refused(capsys, "eval", out, "--direction", "en-zh")
+    assert "--languages: expected two" in refused(capsys, "eval", out, "--languages", "fr")
+    (out / "run.toml").write_text("data = 3", encoding="utf-8")
+    assert "run.toml: data: expected a table" in refused(capsys, "eval", out, "--data", file)
+    (out / "run.toml").unlink()
+    assert "got 'en'" in refused(capsys, "eval", out, "--data", file)
+
+
+def test_a_piped_table_neither_folds_nor_cuts(capsys: pytest.CaptureFixture[str], recipe: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run(capsys, "train", recipe, "--out", out)[0] == 0
+    scores = json.loads(run(capsys, "eval", out, "--beam", 1, "--json")[1])
+    code, said, _ = run(capsys, "eval", out, "--beam", 1)
+    assert code == 0
+    head, *lines = said.splitlines()
+    assert head.split() == ["direction", "sentences", "beam", "BLEU", "chrF", "signature"]
+    assert [line.split()[0] for line in lines] == ["en-zh", "zh-en"]
+    assert [line.split()[-1] for line in lines] == [score["bleu_signature"] for score in scores]
+
+
+def test_a_model_folder_whose_spec_nests_deeply(
+    capsys: pytest.CaptureFixture[str], translator: Path, recipe: Path, tmp_path: Path
+) -> None:
+    for path in translator.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    spec = tmp_path / "spec.json"
+    for nested in ("[" * 100_000, "[" * 600 + "]" * 600, '{"type": "Seq2Seq", "encoder": ' * 600 + "1" + "}" * 600):
+        spec.write_text(nested, encoding="utf-8")
+        assert "spec.json: expected" in refused(capsys, "show", spec)
+        assert "spec.json: expected" in refused(capsys, "translate", "hi", "--model", tmp_path)
+        text = recipe.read_text(encoding="utf-8").partition("[data]")[2]
+        (tmp_path / "nested.toml").write_text(f'[model]\nspec = "spec.json"\n[data]{text}', encoding="utf-8")
+        line = refused(capsys, "train", tmp_path / "nested.toml", "--out", tmp_path / "out")
+        assert "model.spec: " in line
+
+
+def test_a_file_that_cannot_be_read_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for path in (tmp_path / "absent.txt", tmp_path):
+        line = refused(capsys, "translate", "--file", path)
+        assert line.startswith(f"oneblock: --file: {path}: expected a text file")
+        assert "Errno" not in line
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="this system has no broken pipes as POSIX knows them")
+@pytest.mark.parametrize("arguments", [["show", "vaswani"], ["show", "vaswani", "--json"], ["--help"]])
+def test_a_reader_that_leaves_early_is_no_error(arguments: list[str]) -> None:
+    code = "import sys; from oneblock.cli import main; main(sys.argv[1:])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait() == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no file that is always full")
+@pytest.mark.parametrize("arguments", [["--version"], ["show", "vaswani", "--lang", "en"]])
+def test_output_that_cannot_be_written_is_one_line(arguments: list[str]) -> None:
+    code = "import sys; from oneblock.cli import main; main(sys.argv[1:])"
+    with open("/dev/full", "w") as full:
+        line = [sys.executable, "-c", code, *arguments]
+        done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("oneblock: ")
+    assert done.stderr.endswith("No space left on device\n")
+    assert done.stderr.count("\n") == 1

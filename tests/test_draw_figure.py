@@ -19,14 +19,18 @@ from oneblock.spec import (
     Attention,
     Block,
     Causal,
+    Classify,
     Embedding,
     FeedForward,
     Full,
     Mask,
     Model,
+    MoE,
+    Pool,
     Relative,
     Rope,
     Spec,
+    Transform,
     Window,
     Wiring,
     put,
@@ -146,6 +150,31 @@ def test_a_shared_position_bias_reaches_every_attention() -> None:
     figure = drawn(replace(ONE, position_bias=Relative()))
     assert "position_bias" in paths(figure)
     assert count(figure, "wire") > count(drawn(ONE), "wire")
+
+
+@pytest.mark.parametrize(("experts", "boxes"), [(1, "1"), (3, "123"), (8, "12⋯8")])
+@pytest.mark.parametrize("wiring", ["pre", "parallel"])
+def test_a_mixture_of_experts_is_a_router_and_experts(experts: int, boxes: str, wiring: Wiring) -> None:
+    mixture = MoE(FeedForward(32, "silu", gated=True), experts, active=min(2, experts))
+    figure = drawn(put(put(ONE, "layers.*.feedforward", mixture), "layers.*.wiring", wiring))
+    found = paths(figure)
+    assert found.count("layers.0.feedforward") == found.count("layers.0.feedforward.router") == 1
+    assert found.count("layers.0.feedforward.experts") == len(boxes.replace("⋯", ""))
+    said = texts(figure)
+    assert {"Mixture of experts", "Router", f"{min(2, experts)} of {experts} per token", *boxes} <= set(said)
+    assert any("used per token" in text for text in said) == (experts > 2)
+
+
+@pytest.mark.parametrize("transform", [None, Transform("tanh", None)])
+def test_an_output_for_a_whole_text_is_drawn_to_its_end(transform: Transform | None) -> None:
+    encoder = put(ONE, "layers.*.attention.mask", Full())
+    labelled = drawn(replace(encoder, head=Classify(3, "mean", transform)))
+    assert {"Pooled output", "Mean of tokens", "16 → 3", "Scores of the labels", "(3)"} <= set(texts(labelled))
+    pooled = drawn(replace(encoder, head=Pool("first", transform)))
+    assert {"Pooled output", "First token", "One vector per text"} <= set(texts(pooled))
+    for figure in (labelled, pooled):
+        assert ("head.transform" in paths(figure)) == (transform is not None)
+        assert not {"Softmax", "Output probabilities"} & set(texts(figure))
 
 
 @pytest.mark.parametrize(

@@ -18,15 +18,22 @@ from oneblock.spec import (
     Attention,
     Block,
     Causal,
+    Classify,
     Embedding,
     FeedForward,
     Full,
     Head,
     LayerNorm,
     Model,
+    MoE,
+    Pool,
     RMSNorm,
     Rope,
+    Smooth,
+    Softmax,
     Spec,
+    Transform,
+    Whole,
     Window,
     diff,
 )
@@ -135,10 +142,48 @@ def test_tied_matrices_say_whose_they_are() -> None:
         (RMSNorm(centred=True), "x / √(mean(x²) + ε) ⊙ (1 + γ)"),
         (Head(tied=True, softcap=30.0), "30 tanh(x Eᵀ / 30)"),
         (Embedding(10, scale="sqrt_dim"), "√512 E[id]"),
+        (MoE(FeedForward(64), 8), "Σ_{e ∈ top 2} w_e FFN_e(x)"),
+        (Softmax(renormalise=False), "w = softmax(r)[top]"),
+        (Transform("tanh", None), "tanh(x W_dense + b_dense)"),
+        (Pool("last"), "x[last]"),
+        (Classify(2, "mean", bias=False), "mean(x) W_out"),
+        (Classify(2, "first", Transform()), "T(x[first]) W_out + b_out"),
     ],
 )
 def test_formulas_leave_out_what_the_spec_leaves_out(brick: object, expected: str) -> None:
     assert formula(brick, 512) == expected
+
+
+def test_a_mixture_of_experts_is_a_row_of_many_equal_experts() -> None:
+    mixture = MoE(FeedForward(32, "silu", gated=True), experts=8)
+    spec = Model(16, Embedding(10), (Block(Attention(4, 2, qk_norm=Whole(RMSNorm())), mixture),) * 3)
+    rows = {row.path: row for row in table(spec, depth=4)}
+    at = "layers.0-2.feedforward"
+    assert [rows[f"{at}{name}"].shape for name in (".router", ".weights", ".experts", ".experts.up", ".mix")] == [
+        ("batch", "length", 8),
+        ("batch", "length", 2),
+        ("routed", 16),
+        ("routed", 32),
+        ("batch", "length", 16),
+    ]
+    experts = rows[f"{at}.experts"]
+    assert (experts.times, experts.parameters, rows[f"{at}.experts.up"].parameters) == (8, 3 * 16 * 32, 16 * 32)
+    assert rows[at].parameters == experts.total + rows[f"{at}.router"].parameters
+    assert [rows[f"layers.0-2.attention.{name}_norm"].parameters for name in "qk"] == [16, 8]
+
+
+def test_a_stretched_rotation_says_how() -> None:
+    attention = Attention(4, position=Rope(500_000.0, scaling=Smooth(8.0, 8192)))
+    rows = {row.path: row for row in table(Model(16, Embedding(10), (Block(attention, None),)), depth=3)}
+    assert rows["layers.0.attention.position"].details == "θ = 500,000 · Long waves slowed · s = 8 · trained on 8,192"
+    assert rows["layers.0.attention.position.scaling"].name == "Long waves slowed"
+
+
+@pytest.mark.parametrize(("head", "shape"), [(Pool(), ("batch", 16)), (Classify(3), ("batch", 3)), (None, None)])
+def test_what_comes_out_for_a_whole_text_has_no_length(head: Pool | Classify | None, shape: tuple[object, ...]) -> None:
+    rows = table(Model(16, Embedding(10), (GLOBAL,), head=head), depth=3)
+    assert rows[0].shape == (shape or ("batch", "length", 16))
+    assert [row.shape for row in rows if row.path == "head"] == ([shape] if head else [])
 
 
 @pytest.mark.parametrize("wrong", [{"depth": -1}, {"length": 0}, {"lang": "fr"}])

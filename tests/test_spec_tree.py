@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import FrozenInstanceError
 from typing import Any
 
@@ -11,16 +12,21 @@ from hypothesis import strategies as st
 
 import oneblock.spec as spec_room
 from oneblock.spec import (
+    Causal,
     Change,
     LayerNorm,
+    LongRope,
     Model,
     RMSNorm,
+    Rope,
+    Window,
     apply,
     diff,
     get,
     put,
     walk,
 )
+from oneblock.tree import from_patch, to_patch
 from specs import blocks, language_model, models, norms, specs, translator
 
 
@@ -30,6 +36,56 @@ def test_a_diff_of_any_two_turns_one_into_the_other_both_ways(a: Any, b: Any) ->
     assert apply(a, diff(a, b)) == b
     assert apply(b, diff(b, a)) == a
     assert diff(a, a) == ()
+
+
+@settings(max_examples=60)
+@given(specs, specs)
+def test_a_patch_in_json_turns_one_into_the_other(a: Any, b: Any) -> None:
+    patch = json.loads(json.dumps(to_patch(diff(a, b))))
+    assert from_patch(patch) == diff(a, b)
+    assert apply(a, patch) == apply(a, from_patch(patch)) == b
+
+
+@pytest.mark.parametrize(
+    ("patch", "message"),
+    [
+        ({}, "patch: expected changes: list and no more, got nothing"),
+        ({"changes": 3}, "patch: expected changes: list and no more, got changes: int"),
+        ({"changes": [], "more": 1}, "got changes: list, more: int"),
+        ({"changes": [3]}, "patch.changes.0: expected path, before and after, got int"),
+        ({"changes": [{"path": "dim", "after": 8}]}, "expected path, before and after, got after, path"),
+        ({"changes": [{"path": 1, "before": 8, "after": 8}]}, "patch.changes.0: expected path"),
+        ({"changes": [{"path": "dim", "before": 16, "after": "wide"}]}, "Model.dim: expected a whole number"),
+        ({"changes": [{"path": "norm", "before": None, "after": {"type": "LayerNrom"}}]}, "did you mean LayerNorm?"),
+        ({"changes": [{"path": "layers.*.wirin", "before": "pre", "after": "post"}]}, "did you mean wiring?"),
+        (
+            {
+                "changes": [
+                    {"path": "layers.0.attention.position", "before": None, "after": {"type": "Learned", "length": 9}}
+                ]
+            },
+            "spec.layers.0.attention.position: expected Rope",
+        ),
+    ],
+)
+def test_what_is_no_patch_is_refused_in_one_line(patch: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as refused:
+        apply(language_model(), patch)
+    assert message in str(refused.value)
+
+
+def test_combined_masks_and_lists_of_numbers_change_whole() -> None:
+    def stretched(by: float, back: int) -> Model:
+        position = Rope(scaling=LongRope((1.0, by), (2.0, by), 64))
+        return language_model(attention={"position": position, "mask": Causal() & Window(back)})
+
+    a, b = stretched(1.5, 3), stretched(2.0, 4)
+    assert [change.path for change in diff(a, b)] == [
+        "layers.*.attention.mask",
+        "layers.*.attention.position.scaling.short",
+        "layers.*.attention.position.scaling.long",
+    ]
+    assert apply(a, json.loads(json.dumps(to_patch(diff(a, b))))) == b
 
 
 @st.composite

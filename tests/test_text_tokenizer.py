@@ -165,7 +165,7 @@ def test_without_languages_and_with_hardly_any_vocabulary() -> None:
     bytes_only = Tokenizer.train(["abc"], 260)
     assert bytes_only.languages == ()
     assert bytes_only.decode(bytes_only.encode("abc 猫")) == "abc 猫"
-    with pytest.raises(ValueError, match=r"language: expected one of \[\]; got 'zh'"):
+    with pytest.raises(ValueError, match=r"got 'zh'; it has none, train it with some"):
         bytes_only.encode("abc", to="zh")
 
 
@@ -194,7 +194,7 @@ def test_training_refuses(lines: list[str], vocab: int, languages: tuple[str, ..
 
 
 def test_encoding_refuses(tokenizer: Tokenizer) -> None:
-    with pytest.raises(ValueError, match=r"language: expected one of \['en', 'zh'\]; got 'zhh'; did you mean 'zh'\?"):
+    with pytest.raises(ValueError, match=r"language: expected one of the tokenizer's, got 'zhh'; did you mean zh\?"):
         tokenizer.encode("a", to="zhh")
     for dropout, rng in (
         (0.1, None),

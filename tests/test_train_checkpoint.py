@@ -59,16 +59,21 @@ def test_B31_wrapped_and_compiled_models_save_plain_names(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json", "spec.json"])
-def test_B83_a_damaged_checkpoint_is_skipped_with_a_warning(tmp_path: Path, name: str) -> None:
+def test_B83_a_damaged_checkpoint_is_skipped_with_a_line(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     good, bad = save(tmp_path, 1), save(tmp_path, 2)
     data = (bad / name).read_bytes()
     (bad / name).write_bytes(data[:-1])
-    with pytest.warns(UserWarning, match=r"step-00000002.*skipped"):
-        path, _ = checkpoint.newest(tmp_path)
+    said: list[str] = []
+    path, _ = checkpoint.newest(tmp_path, said.append)
     assert path == good
     (bad / name).unlink()
-    with pytest.warns(UserWarning, match=r"step-00000002.*skipped"):
-        assert checkpoint.newest(tmp_path)[0] == good
+    assert checkpoint.newest(tmp_path)[0] == good
+    for line in (*said, capsys.readouterr().err.rstrip("\n")):
+        assert line.startswith(f"{bad}: ")
+        assert line.endswith("; skipped")
+        assert "\n" not in line
 
 
 def test_one_flipped_byte_is_damage(tmp_path: Path) -> None:
@@ -76,8 +81,9 @@ def test_one_flipped_byte_is_damage(tmp_path: Path) -> None:
     data = bytearray((path / "model.safetensors").read_bytes())
     data[-1] ^= 1
     (path / "model.safetensors").write_bytes(bytes(data))
-    with pytest.warns(UserWarning, match="sha256 differs"):
-        assert checkpoint.newest(tmp_path) is None
+    said: list[str] = []
+    assert checkpoint.newest(tmp_path, said.append) is None
+    assert [line.partition(": ")[2] for line in said] == ["model.safetensors is damaged (its sha256 differs); skipped"]
 
 
 def test_B82_killed_inside_a_save_leaves_the_previous_one_and_no_litter(

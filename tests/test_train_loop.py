@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +13,15 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from oneblock import weights
 from oneblock.generate import Translator
+from oneblock.spec import Learned
+from oneblock.text import Tokenizer
 from oneblock.train import Result, Run, evaluate, finish, loop, read_split, train
 from oneblock.train.config import ModelPart
+from oneblock.train.interrupt import Interrupt
 from oneblock.train.judge import Verdict
 from oneblock.train.log import read_rows
 from tiny_run import lay
@@ -84,16 +89,42 @@ def test_a_folder_in_use_is_refused(finished: Result) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"seed": 4}, "made with another seed; expected 4, got 3"),
-        ({"model__dim": 32}, "made with another spec"),
-        ({"data__valid": 13}, "made with another corpus"),
-        ({"batch__tokens": 260}, "made with another batch"),
+        ({"seed": 4}, "made with another seed: seed was 3, is 4; resume with"),
+        ({"model__dim": 32}, r"made with another model: encoder\.dim was 16, is 32; decoder\.dim was 16, is 32;"),
+        (
+            {"model__heads": 4, "model__hidden": 8},
+            r"encoder\.layers\.\*\.attention\.heads was 2, is 4; .*; and 2 more;",
+        ),
+        (
+            {"data__valid": 13},
+            r"another corpus: training pairs \(.*pairs\.tsv\) and validation pairs \(.*\) changed; resume",
+        ),
+        ({"batch__tokens": 260}, r"made with another batch: \[batch\] was 250 tokens, .*, is 260 tokens, "),
+        ({"tokenizer__dropout": 0.0}, r"made with another bpe dropout: tokenizer\.dropout was 0\.1, is 0\.0; "),
     ],
 )
 def test_resuming_another_run_is_refused(finished: Result, change: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said) as caught:
         go(finished.out.parent, resume=True, **change)
     assert "\n" not in str(caught.value)
+    assert not re.search("[0-9a-f]{32}", str(caught.value)), "a hash tells nobody anything"
+
+
+def test_resuming_with_another_tokenizer_in_the_folder_is_refused(tmp_path: Path) -> None:
+    done = go(tmp_path, training__steps=2)
+    tokenizer = Tokenizer.train(["The cat sees the dog.", "猫看见狗。"], 330, languages=("en", "zh"))
+    tokenizer.save(done.out)
+    with pytest.raises(ValueError, match=r"made with another corpus: tokenizer\.json changed; resume with"):
+        go(tmp_path, resume=True, training__steps=2, model__vocab=330)
+
+
+def test_a_checkpoint_of_a_version_that_knew_fewer_fields_is_resumed(tmp_path: Path) -> None:
+    done = go(tmp_path, training__steps=2)
+    folder = done.out / "checkpoints" / "step-00000002"
+    state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+    state["identity"]["spec"] = "the hash of the same spec with fewer fields"
+    (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
+    assert go(tmp_path, resume=True, training__steps=2).step == 2
 
 
 def test_resuming_a_finished_run_changes_nothing(finished: Result) -> None:
@@ -171,6 +202,110 @@ def test_control_c_saves_and_the_resumed_run_ends_the_same(
     assert (done.out / "model.safetensors").read_bytes() == (finished.out / "model.safetensors").read_bytes()
 
 
+def test_control_c_in_the_final_scoring_stops_it_and_resuming_finishes(
+    finished: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def judge(*_: object) -> Verdict:
+        os.kill(os.getpid(), signal.SIGINT)
+        raise AssertionError("went on")
+
+    run = Run.load(lay(tmp_path))
+    monkeypatch.setattr(finish, "judge", judge)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in a shell's background: still ours to obey
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            train(run, tmp_path / "out", dtype="float32")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "interrupted in the final scoring; every checkpoint is kept, --resume finishes" in capsys.readouterr().err
+    assert not rows(tmp_path / "out", "final")
+    assert (tmp_path / "out" / "checkpoints" / "step-00000024" / "state.json").is_file()
+    monkeypatch.undo()
+    done = go(tmp_path, resume=True)
+    assert (done.kept, done.step) == (finished.kept, 24)
+    assert (done.out / "model.safetensors").read_bytes() == (finished.out / "model.safetensors").read_bytes()
+
+
+def test_a_signal_between_the_last_step_and_the_final_scoring_is_not_lost() -> None:
+    with Interrupt() as interrupt:
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupt.at_once()
+
+
+def test_a_run_folder_is_of_use_from_its_first_save_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = loop._step
+
+    def step(*arguments: Any) -> None:
+        real(*arguments)
+        if arguments[0].state.step == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(loop, "_step", step)
+    with pytest.raises(KeyboardInterrupt):
+        go(tmp_path)
+    translator = Translator.load(tmp_path / "out")
+    saved = load_file(tmp_path / "out" / "checkpoints" / "step-00000001" / "model.safetensors")
+    name = "encoder.embedding.token.weight"
+    assert torch.equal(translator.model.state_dict()[name], saved[name])
+
+
+def test_damage_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = loop._step
+
+    def step(*arguments: Any) -> None:
+        real(*arguments)
+        if arguments[0].state.step == 10:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(loop, "_step", step)
+    changes = {"training__steps": 12, "training__evaluate_every": 12}
+    with pytest.raises(KeyboardInterrupt):
+        go(tmp_path, **changes)
+    monkeypatch.undo()
+    damaged = tmp_path / "out" / "checkpoints" / "step-00000010"
+    (damaged / "model.safetensors").write_bytes(b"")
+    capsys.readouterr()
+    go(tmp_path, resume=True, **changes)
+    assert capsys.readouterr().err == f"{damaged}: model.safetensors is damaged (its sha256 differs); skipped\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"model__heads": 3}, r"^model\.heads: layers\.0\.attention\.heads: expected a divisor of dim=16, got 3"),
+        ({"model__position": "learned"}, r"^model\.position: Embedding\.position: expected Learned or Sinusoidal "),
+        ({"model__tokens": 3}, r"^model\.tokens: Model\.tokens: expected Tokens, got 3"),
+        ({"model__length": "long"}, r"^model\.length: Model\.length: expected int or None, got 'long'"),
+        ({"model__bias": 3}, r"^model\.bias: spec\.encoder\.layers\.0\.attention\.bias: expected bool, got 3"),
+        ({"model__depth": "deep"}, r"^model: vaswani cannot be made of .*'depth': 'deep'"),
+        ({"model__position": "{type = 'Learnt'}"}, r"^model\.position\.type: 'Learnt' is no .*did you mean Learned\?"),
+        ({"batch__tokens": 3}, r"^batch\.tokens: expected a budget that holds example "),
+        ({"data__valid": 500}, r"^data\.valid and data\.test: expected .* fewer than the 120 pairs; got .*valid 500"),
+        ({"data__columns": ["a", "b"]}, r"^data\.columns: expected numbers from 0 for a tab-separated file; got 'a'"),
+    ],
+)
+def test_what_cannot_be_trained_is_named_by_its_key(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said) as caught:
+        go(tmp_path, **change)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_argument_may_be_a_spec(tmp_path: Path) -> None:
+    done = go(tmp_path, model__position='{type = "Learned", length = 40}', training__steps=1)
+    assert weights.load(done.out).spec.decoder.embedding.position == Learned(length=40)
+
+
+def test_a_tokenizer_must_know_the_languages(tmp_path: Path) -> None:
+    Tokenizer.train(["a b", "b a"], 300, languages=("en", "de")).save(tmp_path)
+    with pytest.raises(ValueError, match=r"^data\.languages: .*tokenizer\.json knows \['en', 'de'\], got 'zh'; "):
+        go(tmp_path, tokenizer__path="tokenizer.json")
+    with pytest.raises(ValueError, match=r"^tokenizer\.path: .*none\.json: expected a tokenizer; got no such file"):
+        go(tmp_path, "b", tokenizer__path="none.json")
+
+
 def test_the_model_must_fit_the_tokenizer(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"model.vocab: 300 is less than the tokenizer's 330"):
         go(tmp_path, "a", model__vocab=300)
@@ -179,5 +314,5 @@ def test_the_model_must_fit_the_tokenizer(tmp_path: Path) -> None:
     run = Run.load(lay(tmp_path))
     with pytest.raises(ValueError, match=r"model.name: missing; name one of "):
         train(replace(run, model=ModelPart()), tmp_path / "d", progress=False)
-    with pytest.raises(ValueError, match=r"model.spec: cannot read"):
+    with pytest.raises(ValueError, match=r"model.spec: .*none\.json: cannot be read: No such file"):
         train(replace(run, model=ModelPart(spec="none.json")), tmp_path / "c", progress=False)

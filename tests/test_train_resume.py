@@ -87,13 +87,16 @@ def test_B80_a_crash_inside_any_step_is_made_good(
     assert outcome(tmp_path / "out") == unbroken[1]
 
 
-def test_B83_a_damaged_newest_checkpoint_costs_only_its_steps(unbroken: Any, tmp_path: Path) -> None:
+def test_B83_a_damaged_newest_checkpoint_costs_only_its_steps(
+    unbroken: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = Run.load(tiny_run.lay(tmp_path))
     train(run, tmp_path / "out", progress=False)
     newest = tmp_path / "out" / "checkpoints" / "step-00000024" / "optimizer.safetensors"
     newest.write_bytes(newest.read_bytes()[:-1])
-    with pytest.warns(UserWarning, match="step-00000024.*skipped"):
-        train(run, tmp_path / "out", progress=False, resume=True)
+    train(run, tmp_path / "out", progress=False, resume=True)
+    said = capsys.readouterr().err.splitlines()
+    assert said == [f"{newest.parent}: optimizer.safetensors is damaged (its sha256 differs); skipped"]
     assert outcome(tmp_path / "out") == unbroken[1]
 
 

@@ -7,8 +7,9 @@ from typing import get_args
 
 import pytest
 
-from oneblock.spec import Activation, Wiring
-from oneblock.spec.saved import TYPES
+from oneblock.draw.compare import TOPICS
+from oneblock.spec import Activation, Pooling, Wiring
+from oneblock.tree import TYPES
 from oneblock.words import ENTRIES, LABELS, LANGUAGES, label, language, say
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -19,13 +20,22 @@ VARIANTS = [
     "FeedForward.plain",
     "FeedForward.gated",
     "Head.tied",
+    "Softmax.renormalised",
+    "qk_norm",
+    "softcap",
+    "expert",
+    "step.router",
+    "step.weights",
+    "step.mix",
+    "step.labels",
     "Embedding.segment",
     "residual",
     "dropout",
     "encoder",
     "decoder",
 ]
-KINDS = [*TYPES, *VARIANTS, *(f"wiring.{word}" for word in get_args(Wiring)), *get_args(Activation)]
+WORDS = [*(f"wiring.{word}" for word in get_args(Wiring)), *(f"pool.{word}" for word in get_args(Pooling))]
+KINDS = [*TYPES, *VARIANTS, *WORDS, *get_args(Activation)]
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
@@ -39,6 +49,20 @@ def test_every_type_of_a_spec_has_words(kind: str, lang: str) -> None:
     if kind != "Tokens":
         assert said.formula
         assert said.latex
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("kind", ENTRIES)
+def test_every_entry_is_a_name_and_a_sentence_in_its_language(kind: str, lang: str) -> None:
+    said = say(kind, lang)
+    assert said.name
+    assert said.purpose[-1] == ("。" if lang == "zh" else ".")
+    assert bool(CHINESE.search(said.purpose)) == (lang == "zh")
+    assert not CHINESE.search(said.formula + said.symbol)
+
+
+def test_every_topic_of_a_comparison_has_words() -> None:
+    assert {f"topic.{topic}" for topic in TOPICS} == {kind for kind in ENTRIES if kind.startswith("topic.")}
 
 
 def test_a_type_may_be_asked_for_itself() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from oneblock.bricks import block, embedding, feedforward, head, norms  # noqa: F401  (they register their bricks)
+from oneblock.bricks import block, embedding, experts, feedforward, head, norms  # noqa: F401  (they register their bricks)
 from oneblock.bricks.attend import attend, written
 from oneblock.bricks.build import build
 from oneblock.bricks.context import Context, Memory

@@ -12,7 +12,7 @@ from oneblock.bricks.build import build
 from oneblock.bricks.context import Context, Memory, alone
 from oneblock.bricks.positions import rotate, score_bias
 from oneblock.mask import Sight
-from oneblock.spec import Attention, dims, scale
+from oneblock.spec import Attention, Whole, dims, scale
 from oneblock.tap import tap
 
 
@@ -27,11 +27,13 @@ class AttentionBrick(nn.Module):
         self.k = nn.Linear(dim, kv_heads * head_dim, bias=spec.bias)
         self.v = nn.Linear(dim, kv_heads * value_dim, bias=spec.bias)
         self.out = nn.Linear(spec.heads * value_dim, dim, bias=spec.bias if spec.out_bias is None else spec.out_bias)
-        self.q_norm, self.k_norm = build(spec.qk_norm, head_dim), build(spec.qk_norm, head_dim)
+        whole = isinstance(spec.qk_norm, Whole)
+        self.q_norm = build(spec.qk_norm, spec.heads * head_dim if whole else head_dim)
+        self.k_norm = build(spec.qk_norm, kv_heads * head_dim if whole else head_dim)
         self.position = score_bias(spec.position, spec.heads)
         self.scale = scale(spec, dim)
-        # Chosen once: a compiled graph cannot look a type up.
-        self.rotate = rotate.dispatch(type(spec.position))
+        # Chosen once: a compiled graph cannot look a type up, nor compare two sets of rules.
+        self.rotate, self.word = rotate.dispatch(type(spec.position)), repr(spec.mask)
 
     def forward(self, x: Tensor, ctx: Context | None = None, memory: Memory | None = None) -> Tensor:
         ctx = ctx or alone(x)
@@ -50,12 +52,12 @@ class AttentionBrick(nn.Module):
         """Keys and values of the stream, after those of the past, and who may see them."""
         k = self.turn(self.k_norm(split(self.k(x), self.head_dim)), ctx)
         kept, there = ctx.remember(self.path, k=k, v=split(self.v(x), self.value_dim))
-        return kept["k"], kept["v"], ctx.sight(self.spec.mask, there, self.position or ctx.bias)
+        return kept["k"], kept["v"], ctx.sight(self.spec.mask, there, self.position or ctx.bias, self.word)
 
     def lent(self, memory: Memory, ctx: Context) -> tuple[Tensor, Tensor, Sight]:
         """Keys and values of a memory, computed once per memory, and who may see them."""
         k, v = ctx.once(self.path, lambda: self.keys_values(memory.x))
-        return k, v, ctx.sight(self.spec.mask, memory.places, self.position)
+        return k, v, ctx.sight(self.spec.mask, memory.places, self.position, self.word)
 
     def keys_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """(keys, values) of x, without positions."""

@@ -35,6 +35,13 @@ class Context:
     cache: Cache | None = None
     bias: Bias | None = None
     memo: dict[Hashable, Any] = field(default_factory=dict)
+    routed: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+    """Of each mixture of experts so far: the router's softmax (tokens, experts) and its choices (tokens, active)."""
+
+    @property
+    def longest(self) -> Tensor:
+        """How many tokens each text has by now, (batch | 1, 1, 1, 1)."""
+        return self.here.position.amax(-1)[:, None, None, None] + 1
 
     def remember(self, path: str, **new: Tensor) -> tuple[dict[str, Tensor], Places]:
         """New keys and values, after those of the past if there is a cache, with the places of all."""
@@ -44,10 +51,9 @@ class Context:
         """`make()`, computed once per memory if there is a cache."""
         return make() if self.cache is None else self.cache.once(path, make)
 
-    def sight(self, mask: Mask, there: Places, bias: Bias | None) -> Sight:
-        """Who of `here` sees whom of `there`; layers that ask alike share one answer."""
-        key = (mask, there, bias)
-        return self.kept(key, lambda: Sight(mask, self.here, there, bias))
+    def sight(self, mask: Mask, there: Places, bias: Bias | None, word: str) -> Sight:
+        """Who of `here` sees whom of `there`; layers that ask alike, by the mask's `word`, share one answer."""
+        return self.kept((word, there, bias), lambda: Sight(mask, self.here, there, bias))
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """`make()`, computed once per forward."""

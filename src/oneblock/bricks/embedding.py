@@ -8,7 +8,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from oneblock.bricks.block import times
 from oneblock.bricks.build import build
 from oneblock.bricks.dropout import Dropout
 from oneblock.mask import Places
@@ -32,8 +31,12 @@ class EmbeddingBrick(nn.Module):
         self, ids: Tensor | None, here: Places, segment: Tensor | None = None, vectors: Tensor | None = None
     ) -> Tensor:
         token = tap(self.token(ids) if vectors is None else vectors, "token", ids=ids)
-        x = self.segmented(self.placed(times(self.scale, token), here), here, segment)
+        x = self.segmented(self.placed(self.scaled(token), here), here, segment)
         return tap(self.dropout(self.norm(x)), "embedded", token=token, scale=self.scale)
+
+    def scaled(self, x: Tensor) -> Tensor:
+        """scale * x, the factor in the dtype of x, as where such models were trained: 55.5 for sqrt(3072) in bf16."""
+        return x if self.scale == 1 else x * torch.tensor(self.scale, dtype=x.dtype)
 
     def placed(self, x: Tensor, here: Places) -> Tensor:
         """x plus a vector for each position, where the spec adds one."""

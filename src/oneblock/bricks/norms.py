@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from oneblock.bricks.build import build
-from oneblock.spec import LayerNorm, RMSNorm, SigmaNorm
+from oneblock.spec import LayerNorm, RMSNorm, SigmaNorm, Whole
 from oneblock.tap import tap
 
 
@@ -46,10 +46,24 @@ class RMSNormBrick(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         wide = x.to(torch.promote_types(x.dtype, torch.float32))
-        y = (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.eps)).type_as(x)
-        return tap(y * (self.centre + self.weight), "norm", x=x, weight=self.weight, centre=self.centre, eps=self.eps)
+        unit = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.eps)
+        y = (unit * (self.centre + self.weight.to(wide.dtype))).type_as(x)
+        return tap(y, "norm", x=x, weight=self.weight, centre=self.centre, eps=self.eps)
+
+
+class WholeBrick(nn.Module):
+    """A norm over all heads of a token together: x (batch, heads, length, head_dim)."""
+
+    def __init__(self, spec: Whole, dim: int) -> None:
+        super().__init__()
+        self.norm = build(spec.norm, dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        together = self.norm(x.transpose(1, 2).flatten(2))  # (batch, length, heads * head_dim)
+        return together.unflatten(-1, (-1, x.shape[-1])).transpose(1, 2)
 
 
 build.register(LayerNorm, LayerNormBrick)
 build.register(SigmaNorm, SigmaNormBrick)
 build.register(RMSNorm, RMSNormBrick)
+build.register(Whole, WholeBrick)

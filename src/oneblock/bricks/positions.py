@@ -1,8 +1,8 @@
 """Positions in three ways: added to the embedding, turned into queries and keys, added to the scores.
 
 x of the embedding: (batch, length, dim); q and k: (batch, heads, length, head_dim); a score bias:
-(batch | 1, heads, query, key). Angles are always float32 (float64 in a float64 model): half precision cannot hold odd
-positions above 256.
+(batch | 1, heads, query, key). Angles of rotations are always float32 (float64 in a float64 model), those of sinusoids
+float64 where the device has it: half precision cannot hold odd positions above 256.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from oneblock.bricks.build import build
 from oneblock.bricks.context import Context
+from oneblock.bricks.frequencies import FREQUENCIES
 from oneblock.mask import Places
 from oneblock.spec import Alibi, Learned, Relative, Rope, Sinusoidal
 
@@ -22,16 +23,20 @@ from oneblock.spec import Alibi, Learned, Relative, Rope, Sinusoidal
 def sinusoids(spec: Sinusoidal, position: Tensor, dim: int, dtype: torch.dtype = torch.float32) -> Tensor:
     """sin and cos of (position + start) / theta^(2i/dim): (batch | 1, length) -> (batch | 1, length, dim).
 
+    The angle is float64 where the device has it: at position 511 a float32 one is off by 3e-5.
+
     >>> sinusoids(Sinusoidal(), torch.tensor([[0, 1]]), 4)[0].round(decimals=3).tolist()
     [[0.0, 1.0, 0.0, 1.0], [0.8410000205039978, 0.5400000214576721, 0.009999999776482582, 1.0]]
     """
     half = (dim + 1) // 2
     last = max(half - 1, 1) if spec.closed else dim / 2
-    exponent = torch.arange(half, device=position.device, dtype=dtype) / last
-    angle = (position + spec.start)[..., None].to(dtype) * spec.theta**-exponent  # (batch, length, dim / 2)
+    wide = torch.float32 if position.device.type == "mps" else torch.float64
+    exponent = torch.arange(half, device=position.device, dtype=wide) / last
+    angle = (position + spec.start)[..., None].to(wide) * spec.theta**-exponent  # (batch, length, dim / 2)
+    waves = [angle.sin().to(dtype), angle.cos().to(dtype)]
     if spec.layout == "interleaved":
-        return torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)[..., :dim]
-    return torch.cat([angle.sin(), angle.cos()], -1)[..., :dim]
+        return torch.stack(waves, -1).flatten(-2)[..., :dim]
+    return torch.cat(waves, -1)[..., :dim]
 
 
 class LearnedBrick(nn.Embedding):
@@ -70,7 +75,7 @@ def rotate(spec: object, x: Tensor, there: Places, ctx: Context) -> Tensor:  # n
 def _(spec: Rope, x: Tensor, there: Places, ctx: Context) -> Tensor:
     wide = torch.promote_types(x.dtype, torch.float32)
     n = 2 * round(x.shape[-1] * spec.fraction / 2)
-    cos, sin = ctx.kept((spec, n, there), lambda: _angles(spec, n, there.position, wide))
+    cos, sin = ctx.kept((spec, n, there), lambda: _angles(spec, n, there.position, ctx.longest, wide))
     turn, rest = x[..., :n].to(wide), x[..., n:]
     a, b = (turn[..., ::2], turn[..., 1::2]) if spec.layout == "interleaved" else turn.chunk(2, -1)
     pair = (a * cos - b * sin, b * cos + a * sin)
@@ -78,10 +83,11 @@ def _(spec: Rope, x: Tensor, there: Places, ctx: Context) -> Tensor:
     return torch.cat([turned.type_as(x), rest], -1)
 
 
-def _angles(spec: Rope, n: int, position: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    frequency = spec.theta ** -(torch.arange(0, n, 2, device=position.device, dtype=dtype) / n)
+def _angles(spec: Rope, n: int, position: Tensor, longest: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    pairs = torch.arange(0, n, 2, device=position.device, dtype=dtype) / n
+    frequency, size = FREQUENCIES[type(spec.scaling)](spec, pairs, longest)
     angle = position[:, None, :, None].to(dtype) * frequency  # (batch, 1, length, n / 2)
-    return angle.cos(), angle.sin()
+    return size * angle.cos(), size * angle.sin()
 
 
 @singledispatch

@@ -12,7 +12,7 @@ from oneblock.bricks.loss import IGNORED
 from oneblock.bricks.output import Output
 from oneblock.bricks.transformer import Transformer, started
 from oneblock.cache import Cache
-from oneblock.spec import Seq2Seq, Tokens, validate
+from oneblock.spec import Classify, Seq2Seq, Tokens, validate
 
 
 class EncoderDecoder(nn.Module):
@@ -23,6 +23,7 @@ class EncoderDecoder(nn.Module):
         validate(spec)
         self.spec = spec
         self.encoder, self.decoder = Transformer(spec.encoder), Transformer(spec.decoder)
+        self.classifies = isinstance(spec.decoder.head, Classify)
         if spec.share:
             self.encoder.embedding.token = self.decoder.embedding.token
 
@@ -43,8 +44,11 @@ class EncoderDecoder(nn.Module):
         self, memory: Memory, ids: Tensor, mask: Tensor | None = None, cache: Cache | None = None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """(the decoder's final stream (rows, target, dim), the streams on the way)."""
-        here = self.decoder.places(ids, mask, cache=cache)
-        return self.decoder.stream(ids, Context(here, memory, cache, self.decoder.position_bias))
+        return self.decoder.stream(ids, self.context(memory, ids, mask, cache))
+
+    def context(self, memory: Memory, ids: Tensor, mask: Tensor | None = None, cache: Cache | None = None) -> Context:
+        """What the decoder may know about its own tokens and the source."""
+        return Context(self.decoder.places(ids, mask, cache=cache), memory, cache, self.decoder.position_bias)
 
     def forward(
         self,
@@ -66,17 +70,22 @@ class EncoderDecoder(nn.Module):
 
         Args:
             labels: (batch, target) including the end token, -100 is ignored. Without `decoder_input_ids` the decoder
-                reads them shifted right behind the start token.
+                reads them shifted right behind the start token. Of a classifier (batch,), one for each text: its
+                decoder reads the source itself, shifted right.
             decoder_input_ids: (rows, target); row r attends to source r // (rows / batch).
             decoder_attention_mask: (rows, target), 1 = real; padding on the right needs none under a causal mask.
             encoder_outputs: from `encode` or an earlier output, instead of the source.
         """
         memory = encoder_outputs or self.encode(input_ids, attention_mask, position_ids, token_type_ids, inputs_embeds)
-        ids = shift_right(labels, self.spec.decoder.tokens) if decoder_input_ids is None else decoder_input_ids
+        ids, mask = decoder_input_ids, decoder_attention_mask
+        if ids is None:
+            text, mask = (input_ids, attention_mask) if self.classifies else (labels, mask)
+            ids = shift_right(text, self.spec.decoder.tokens)
         cache = started(cache, self.spec.decoder, use_cache)
-        x, hidden = self.features(memory, ids, decoder_attention_mask, cache)
-        kept = hidden if output_hidden_states else None
-        return self.decoder.answer(x, labels, logits_to_keep, memory, cache=cache, hidden_states=kept)
+        ctx = self.context(memory, ids, mask, cache)
+        x, hidden = self.decoder.stream(ids, ctx)
+        known = {"cache": cache, "hidden_states": (None, hidden)[output_hidden_states], "encoder_outputs": memory}
+        return self.decoder.answer(x, ctx, labels, logits_to_keep, False, **known)
 
 
 def shift_right(labels: Tensor | None, tokens: Tokens) -> Tensor:

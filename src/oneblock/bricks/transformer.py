@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from oneblock.bricks.attention import AttentionBrick
 from oneblock.bricks.build import build
 from oneblock.bricks.context import Context, Memory
-from oneblock.bricks.head import HeadBrick
+from oneblock.bricks.dropout import Dropout
+from oneblock.bricks.experts import imbalance
+from oneblock.bricks.head import HEADS
 from oneblock.bricks.init import initialise
-from oneblock.bricks.loss import IGNORED, chunked_cross_entropy, cross_entropy
 from oneblock.bricks.output import Output
 from oneblock.bricks.positions import score_bias
 from oneblock.cache import Cache, make
@@ -33,7 +34,8 @@ class Transformer(nn.Module):
         heads = next((block.attention.heads for block in spec.layers if block.attention is not None), 1)
         self.position_bias = score_bias(spec.position_bias, heads)
         self.norm = build(spec.norm, spec.dim)
-        self.head = None if spec.head is None else HeadBrick(spec.head, spec.dim, self.embedding.token)
+        self.dropout = Dropout(spec.dropout)
+        self.head = None if spec.head is None else HEADS[type(spec.head)](spec.head, spec.dim, self.embedding.token)
         for name, module in self.named_modules():
             if isinstance(module, AttentionBrick):
                 module.path = name
@@ -79,9 +81,9 @@ class Transformer(nn.Module):
         here = self.places(input_ids, attention_mask, position_ids, inputs_embeds, cache)
         ctx = Context(here, cache=cache, bias=self.position_bias)
         x, hidden = self.stream(input_ids, ctx, token_type_ids, inputs_embeds)
-        labels = shifted(labels, here) if self.causal else labels
         kept = hidden if output_hidden_states else None
-        return self.answer(x, labels, logits_to_keep, Memory(x, here), cache=cache, hidden_states=kept)
+        known = {"cache": cache, "hidden_states": kept, "encoder_outputs": Memory(x, here)}
+        return self.answer(x, ctx, labels, logits_to_keep, self.causal, **known)
 
     def places(
         self,
@@ -97,7 +99,8 @@ class Transformer(nn.Module):
         tokens = vectors if ids is None else ids
         if tokens.shape[1] == 0:
             raise ValueError("input_ids: expected at least one token, got none (an empty prompt)")
-        here = places(tokens.shape[1], mask, position, None, cache.seen if cache else None, tokens.device)
+        past = cache.seen if cache else None
+        here = places(tokens.shape[1], mask, position, None, past, tokens.device, self.spec.counted)
         if cache is not None:
             cache.begin(here)
         return here
@@ -111,31 +114,19 @@ class Transformer(nn.Module):
         for layer in self.layers:
             x = layer(x, ctx)
             hidden.append(x)
-        return tap(self.norm(x), "final"), tuple(hidden)
+        return tap(self.dropout(self.norm(x)), "final"), tuple(hidden)
 
     def answer(
-        self, x: Tensor, labels: Tensor | None, keep: int | None, memory: Memory | None = None, **known: object
+        self, x: Tensor, ctx: Context, labels: Tensor | None, keep: int | None, shift: bool, **known: object
     ) -> Output:
-        """Logits and loss from the final stream; labels line up with it."""
-        if self.head is None:
-            return Output(encoder_outputs=memory, **known)
-        logits = self.head(x if keep is None else x[:, -keep:]) if keep != 0 else None
-        loss = tokens = None
-        if labels is not None:
-            whole = logits is not None and logits.shape[1] == x.shape[1]
-            total, tokens = cross_entropy(logits, labels) if whole else chunked_cross_entropy(x, self.head, labels)
-            loss = total / max(tokens, 1)
-        return Output(logits, loss, tokens, encoder_outputs=memory, **known)
+        """What the head makes of the final stream; with experts, how unevenly they were used weighs in the loss."""
+        found = known if self.head is None else known | self.head.answer(x, ctx.here, labels, keep, shift)
+        if ctx.routed and "loss" in found:
+            found["balance"] = imbalance(ctx.routed, ctx.here.real)
+            found["loss"] = found["loss"] + self.spec.balance * found["balance"]
+        return Output(**found)
 
 
 def started(cache: Cache | None, spec: Model, wanted: bool) -> Cache | None:
     """The cache to use: the one given, or a new one when wanted."""
     return make(spec) if cache is None and wanted else cache
-
-
-def shifted(labels: Tensor | None, here: Places) -> Tensor | None:
-    """What each position must predict: the next token; nothing at the end, and nothing from padding."""
-    if labels is None:
-        return None
-    following = nn.functional.pad(labels[:, 1:], (0, 1), value=IGNORED)
-    return following if here.real is None else following.masked_fill(~here.real, IGNORED)

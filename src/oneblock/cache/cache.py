@@ -37,21 +37,18 @@ class Cache:
             if isinstance(store, Static) and total > store.length:
                 raise ValueError(f"cache: expected at most {store.length} tokens, got {total}; make a longer one")
         self.seen = here if self.seen is None else self.seen.then(here)
-        self._memo = {}
+        self._memo = {
+            kind(store): store.places(self.seen) for store in self.stores.values() if isinstance(store, Static)
+        }
 
     def remember(self, path: str, here: Places, new: Tensors) -> tuple[Tensors, Places]:
         """Add new tokens (batch, kv_heads, length, head_dim) of a layer; give all it may look at, with places."""
         assert self.seen is not None, "begin comes first"
         store = self.stores[path]
-        kept = store.extend(new, self.seen)
-        kind = (type(store), getattr(store, "window", None))
-        if kind not in self._memo:
-            self._memo[kind] = (
-                here
-                if len(self) == here.length and not isinstance(store, Static)
-                else store.places(self.seen, here.length)
-            )
-        return kept, self._memo[kind]
+        kept = store.extend(new, here)
+        if kind(store) not in self._memo:
+            self._memo[kind(store)] = here if len(self) == here.length else store.places(self.seen)
+        return kept, self._memo[kind(store)]
 
     def once(self, path: str, make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
         """What `make` gave the first time: keys and values of a memory that does not change."""
@@ -91,7 +88,9 @@ class Cache:
 
     def _forget(self) -> None:
         for store in self.stores.values():
-            if not isinstance(store, Static):
+            if isinstance(store, Static):
+                store.empty = True
+            else:
                 store.kept = {}
 
 
@@ -112,6 +111,11 @@ def make(spec: Model, length: int | None = None) -> Cache:
             if block.attention is not None
         }
     )
+
+
+def kind(store: Store) -> tuple[type, int | None]:
+    """What the places of a store's tensors depend on."""
+    return type(store), getattr(store, "window", None)
 
 
 def _store(mask: object, length: int | None) -> Store:

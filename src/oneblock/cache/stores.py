@@ -16,15 +16,15 @@ Tensors = dict[str, Tensor]
 
 
 class Store(Protocol):
-    """What a cache needs of a layer's store; `seen` is the places of all tokens so far, the new ones included."""
+    """What a cache needs of a layer's store."""
 
     kept: Tensors
 
-    def extend(self, new: Tensors, seen: Places) -> Tensors:
-        """Take in new tokens; give all that the new queries may look at."""
+    def extend(self, new: Tensors, here: Places) -> Tensors:
+        """Take in new tokens, which stand `here`; give all that the new queries may look at."""
 
-    def places(self, seen: Places, new: int) -> Places:
-        """The places of what `extend` gives."""
+    def places(self, seen: Places) -> Places:
+        """The places of what `extend` gives; `seen` are those of all tokens so far, the new ones included."""
 
     def crop(self, length: int, before: int) -> None:
         """Forget all but the first `length` of the `before` tokens so far."""
@@ -36,11 +36,11 @@ class Growing:
     def __init__(self) -> None:
         self.kept: Tensors = {}
 
-    def extend(self, new: Tensors, seen: Places) -> Tensors:  # noqa: ARG002
+    def extend(self, new: Tensors, here: Places) -> Tensors:  # noqa: ARG002
         self.kept = _joined(self.kept, new)
         return self.kept
 
-    def places(self, seen: Places, new: int) -> Places:  # noqa: ARG002
+    def places(self, seen: Places) -> Places:
         return seen
 
     def crop(self, length: int, before: int) -> None:  # noqa: ARG002
@@ -55,13 +55,13 @@ class Rolling:
         self.kept: Tensors = {}
         self.joined = 0
 
-    def extend(self, new: Tensors, seen: Places) -> Tensors:  # noqa: ARG002
+    def extend(self, new: Tensors, here: Places) -> Tensors:  # noqa: ARG002
         joined = _joined(self.kept, new)
         self.joined = _length(joined)
         self.kept = {name: tensor[:, :, -self.window :] for name, tensor in joined.items()}
         return joined
 
-    def places(self, seen: Places, new: int) -> Places:  # noqa: ARG002
+    def places(self, seen: Places) -> Places:
         return seen.part(seen.length - self.joined, seen.length)
 
     def crop(self, length: int, before: int) -> None:
@@ -76,27 +76,31 @@ class Rolling:
 
 
 class Static:
-    """Room for `length` tokens made once; unused room is hidden by places that are not real."""
+    """Room for `length` tokens made once; unused room is hidden by places that are not real.
+
+    Where tokens go is told by their places, a tensor: so every step is the same graph when compiled.
+    """
 
     def __init__(self, length: int) -> None:
-        self.length = length
+        self.length, self.empty = length, True
         self.kept: Tensors = {}
 
-    def extend(self, new: Tensors, seen: Places) -> Tensors:
+    def extend(self, new: Tensors, here: Places) -> Tensors:
         for name, tensor in new.items():
-            batch, heads, length, width = tensor.shape
-            if name not in self.kept or (seen.length == length and len(self.kept[name]) != batch):
+            batch, heads, _, width = tensor.shape
+            if name not in self.kept or (self.empty and len(self.kept[name]) != batch):
                 self.kept[name] = tensor.new_zeros(batch, heads, self.length, width)
-            at = torch.arange(seen.length - length, seen.length, device=tensor.device)
-            self.kept[name].index_copy_(2, at, tensor)
+            self.kept[name].index_copy_(2, here.index[0], tensor)
+        self.empty = False
         return self.kept
 
-    def places(self, seen: Places, new: int) -> Places:  # noqa: ARG002
+    def places(self, seen: Places) -> Places:
         room = torch.arange(seen.length, self.length, device=seen.index.device)[None]
         return seen.then(Places(room, room, torch.zeros_like(room, dtype=torch.bool)))
 
-    def crop(self, length: int, before: int) -> None:
-        """Nothing to do: what is beyond the places that are left is hidden, then written over."""
+    def crop(self, length: int, before: int) -> None:  # noqa: ARG002
+        """What is beyond the places that are left is hidden, then written over."""
+        self.empty = length == 0
 
 
 def _joined(kept: Tensors, new: Tensors) -> Tensors:

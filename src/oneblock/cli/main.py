@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
+from errno import EPIPE
 from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from oneblock.spec import nearest
+from oneblock.hint import nearest
 
 VERBS = {
     "translate": "Translate sentences between Chinese and English.",
     "show": "Show a model: bricks, formulas, shapes, parameters, and a picture.",
+    "diff": "Compare two models: a line per brick that differs, or a patch.",
+    "models": "List the models known by name: bricks, parameters, cache, paper.",
+    "generate": "Write on where a text ends, or answer a source.",
+    "score": "How likely a model finds a text: perplexity and log-probabilities.",
+    "embed": "A vector for every text.",
+    "fill": "Words for the gaps of a text.",
+    "classify": "Which label a text has.",
+    "convert": "Read a model in any layout we know and write it in another.",
+    "verify": "Compare a model with the reference library's, brick by brick.",
     "train": "Train a translation model as a run file says.",
     "eval": "Score a model's translations of a corpus: BLEU and chrF.",
 }
@@ -22,6 +33,10 @@ VERBS = {
 
 USAGE = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 """What typer raises for words it does not understand; it is public only as the base of BadParameter."""
+
+
+UNREAD = 141
+"""The exit code of a program whose output nobody reads to its end: what a shell reports for signal 13, SIGPIPE."""
 
 
 class Verbs(TyperGroup):
@@ -71,13 +86,22 @@ def oneblock(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line. Exit codes: 0 done, 2 bad input (one line on stderr), 130 interrupted.
+    """Run the command line. Exit codes: 0 done, 2 bad input (one line on stderr), 130 interrupted, 141 nobody reads on.
 
     ONEBLOCK_DEBUG=1 shows the traceback behind a line.
     """
     for stream in (sys.stdout, sys.stderr):  # a redirected stream may be unable to hold Chinese (Windows)
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        code = _code(arguments)
+    except BrokenPipeError:
+        code = UNREAD
+    sys.exit(_flushed(code))
+
+
+def _code(arguments: list[str] | None) -> int:
+    """The exit code of a command line, after its refusal, if any, was printed. BrokenPipeError: nobody reads on."""
     try:
         code = app(arguments, standalone_mode=False)
     except typer.Exit as done:
@@ -87,11 +111,31 @@ def main(arguments: list[str] | None = None) -> None:
     except (ValueError, OSError) as error:
         if os.environ.get("ONEBLOCK_DEBUG"):
             raise
-        code = _refuse(str(error))
+        code = _refuse(_said(error))
     except (KeyboardInterrupt, typer.Abort):
         typer.echo("interrupted", err=True)
         code = 130
-    sys.exit(code if isinstance(code, int) else 0)
+    except SystemExit:  # typer's and rich's answer to a pipe that nobody reads
+        raise BrokenPipeError(EPIPE, "Broken pipe") from None
+    return code if isinstance(code, int) else 0
+
+
+def _said(error: Exception) -> str:
+    """What an error says, a system's error with the file's name first and without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
+def _flushed(code: int) -> int:
+    """The exit code after all output was written; what cannot be written is said here and not by Python at its end."""
+    try:
+        sys.stdout.flush()
+        return code
+    except OSError as error:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNREAD if error.errno == EPIPE else _refuse(f"standard output: {error.strerror}")
 
 
 def _refuse(line: str) -> int:

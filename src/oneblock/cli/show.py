@@ -16,7 +16,9 @@ from rich.text import Text
 from oneblock.cost import parameters
 from oneblock.draw import Row, cells, heading, svg, table, text, width
 from oneblock.files import write_file
-from oneblock.spec import Model, Seq2Seq, Spec, from_dict, nearest, to_dict, validate
+from oneblock.hint import nearest
+from oneblock.spec import Spec, to_dict
+from oneblock.spec.read import read
 from oneblock.words import language
 from oneblock.zoo import named, names
 
@@ -65,18 +67,7 @@ def find(name: str) -> Spec:
     path = path / "spec.json" if path.is_dir() else path
     if not path.is_file():
         raise ValueError(f"{name}: expected a model's name, a spec.json or its folder; {nearest(name, names())}")
-    try:
-        spec = from_dict(json.loads(path.read_text(encoding="utf-8")))
-        if not isinstance(spec, Model | Seq2Seq):
-            raise ValueError(f"expected a Model or a Seq2Seq, got {type(spec).__name__}")
-        validate(spec)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path}:{error.lineno}: expected JSON, got something else ({error.msg})") from None
-    except (UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{path}: expected JSON in UTF-8, got something else ({type(error).__name__})") from None
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    return spec
+    return read(path)
 
 
 def _rich(rows: tuple[Row, ...], lang: str, room: int) -> Table:

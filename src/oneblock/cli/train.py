@@ -16,7 +16,12 @@ EXAMPLE = "oneblock train recipes/tatoeba.toml --set training.steps=2000 --out r
 def run(
     run_file: Annotated[Path, typer.Argument(metavar="RUN.toml", help="What to train, on what, for how long.")],
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="a.b=c", help="Change one value of the run file; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="a.b=c",
+            help="Change one value of the run file; repeatable. Paths count from the run file's folder.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The run folder; by default runs/ and the run file's name.")
@@ -30,7 +35,8 @@ def run(
     """Train a translation model. Ctrl-C saves and stops; --resume goes on, bit for bit as if nothing had been.
 
     The run folder holds spec.json, run.toml, tokenizer.json, model.safetensors, metrics.jsonl, env.json, curve.svg and
-    checkpoints/. `oneblock translate --model DIR` uses it at once.
+    checkpoints/. `oneblock translate --model DIR` uses it from the first save on: until the first evaluation
+    model.safetensors are the last saved weights, then the best.
     """
     changes = [_pair(setting) for setting in settings or ()]
     if seed is not None:

@@ -64,7 +64,7 @@ def _lines(texts: Sequence[str] | None, file: Path | None) -> list[str]:
         return list(texts)
     if file is None and sys.stdin.isatty():
         raise ValueError(f"translate: nothing to translate; try: {EXAMPLE}")
-    raw = sys.stdin.buffer.read() if file is None or str(file) == "-" else file.read_bytes()
+    raw = sys.stdin.buffer.read() if file is None or str(file) == "-" else _bytes(file)
     lines = []
     for number, line in enumerate(raw.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
         try:
@@ -75,6 +75,15 @@ def _lines(texts: Sequence[str] | None, file: Path | None) -> list[str]:
                 f"{where}:{number}: expected UTF-8, got byte {line[error.start]:#04x}; convert it"
             ) from None
     return lines
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise ValueError(
+            f"--file: {file}: expected a text file, got an error ({error.strerror or error}); check the path"
+        ) from None
 
 
 def _print(translation: Any, n_best: int, as_json: bool) -> None:

@@ -16,20 +16,23 @@ from oneblock.spec import (
     Alibi,
     Attention,
     Block,
+    Classify,
     Embedding,
     FeedForward,
     Head,
     LayerNorm,
     Learned,
     Model,
+    MoE,
+    Pool,
     Relative,
     RMSNorm,
     Rope,
     Seq2Seq,
     SigmaNorm,
     Sinusoidal,
-    Spec,
     Transform,
+    Whole,
     dims,
 )
 
@@ -70,16 +73,6 @@ def parts(brick: Any, dim: int = 0, path: str = "") -> Iterator[Part]:  # noqa: 
     [('ffn', 2099712)]
     """
     raise ValueError(f"{path or 'brick'}: expected a spec, got {type(brick).__name__}")
-
-
-def parameters(spec: Spec) -> int:
-    """The number of trainable numbers of a model, shared matrices counted once.
-
-    >>> from oneblock.zoo import named
-    >>> parameters(named("vaswani", bias=False)), parameters(named("vaswani"))
-    (63045632, 63082496)
-    """
-    return sum(part.count for part in parts(spec))
 
 
 def linear(name: str, inputs: int, outputs: int, bias: bool) -> dict[str, Shape]:
@@ -126,6 +119,11 @@ def _(_brick: Any, _dim: int = 0, _path: str = "") -> Iterator[Part]:
 
 
 @parts.register
+def _(brick: Whole, dim: int = 0, path: str = "") -> Iterator[Part]:
+    yield from parts(brick.norm, dim, f"{path}.norm")
+
+
+@parts.register
 def _(brick: Attention, dim: int = 0, path: str = "") -> Iterator[Part]:
     kv_heads, head_dim, value_dim = dims(brick, dim)
     out_bias = brick.bias if brick.out_bias is None else brick.out_bias
@@ -137,8 +135,9 @@ def _(brick: Attention, dim: int = 0, path: str = "") -> Iterator[Part]:
         | linear("v", dim, kv_heads * value_dim, brick.bias)
         | linear("out", brick.heads * value_dim, dim, out_bias),
     )
-    for name in ("q_norm", "k_norm"):
-        yield from parts(brick.qk_norm, head_dim, f"{path}.{name}")
+    for name, heads in (("q_norm", brick.heads), ("k_norm", kv_heads)):
+        width = head_dim * (heads if isinstance(brick.qk_norm, Whole) else 1)
+        yield from parts(brick.qk_norm, width, f"{path}.{name}")
     yield from parts(brick.position, brick.heads, f"{path}.position")
 
 
@@ -147,6 +146,14 @@ def _(brick: FeedForward, dim: int = 0, path: str = "") -> Iterator[Part]:
     gate = linear("gate", dim, brick.hidden, brick.bias) if brick.gated else {}
     up = linear("up", dim, brick.hidden, brick.bias)
     yield from _own(path, brick, up | gate | linear("down", brick.hidden, dim, brick.bias))
+
+
+@parts.register
+def _(brick: MoE, dim: int = 0, path: str = "") -> Iterator[Part]:
+    hidden, gated = brick.expert.hidden, brick.expert.gated
+    sizes = {"up": (hidden, dim)} | ({"gate": (hidden, dim)} if gated else {}) | {"down": (dim, hidden)}
+    stacked = {f"experts.{name}.weight": (brick.experts, *size) for name, size in sizes.items()}
+    yield from _own(path, brick, {"router.weight": (brick.experts, dim), **stacked})
 
 
 @parts.register
@@ -190,16 +197,28 @@ def _(brick: Model, _dim: int = 0, path: str = "") -> Iterator[Part]:
     for index, block in enumerate(brick.layers):
         yield from parts(block, brick.dim, f"{at}layers.{index}")
     yield from parts(brick.norm, brick.dim, f"{at}norm")
-    if brick.head is not None:
-        yield from head(brick, f"{at}head", f"{at}embedding.token.weight")
+    if isinstance(brick.head, Head):
+        yield from head(brick.head, brick, f"{at}head", f"{at}embedding.token.weight")
+    else:
+        yield from parts(brick.head, brick.dim, f"{at}head")
 
 
-def head(model: Model, path: str, embedding: str) -> Iterator[Part]:
+def head(brick: Head, model: Model, path: str, embedding: str) -> Iterator[Part]:
     """The parts of a model's head, whose matrix may be the embedding's."""
-    brick = model.head or Head()
     yield from parts(brick.transform, model.dim, f"{path}.transform")
     tensors = linear("out", model.dim, model.embedding.vocab, brick.bias)
     yield from _own(path, brick, tensors, {"out.weight": embedding} if brick.tied else {})
+
+
+@parts.register
+def _(brick: Pool, dim: int = 0, path: str = "") -> Iterator[Part]:
+    yield from parts(brick.transform, dim, f"{path}.transform")
+
+
+@parts.register
+def _(brick: Classify, dim: int = 0, path: str = "") -> Iterator[Part]:
+    yield from parts(brick.transform, dim, f"{path}.transform")
+    yield from _own(path, brick, linear("out", dim, brick.labels, brick.bias))
 
 
 @parts.register

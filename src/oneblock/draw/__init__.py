@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import oneblock.draw.steps  # noqa: F401 - registers the rows of what stands inside a stream
+import oneblock.draw.experts
+import oneblock.draw.outputs
+import oneblock.draw.rotations
+import oneblock.draw.steps  # noqa: F401 - these register the rows of what stands inside a stream
 from oneblock.draw.change import changes
 from oneblock.draw.figure import svg
 from oneblock.draw.table import cells, heading, text, width

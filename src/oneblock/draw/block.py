@@ -7,9 +7,10 @@ from typing import Any
 
 from oneblock.draw import glyphs
 from oneblock.draw.describe import details, kind, number
+from oneblock.draw.mixture import mixture
 from oneblock.draw.pen import spread
 from oneblock.draw.stage import GAP, WIDE, Stage
-from oneblock.spec import SLOTS, Attention, Block, Rope
+from oneblock.spec import SLOTS, Attention, Block, MoE, Rope
 from oneblock.words import label, say
 
 FAN = 42.0
@@ -87,6 +88,10 @@ def norm(stage: Stage, brick: Any, path: str, x: float = 0.0, wide: float = WIDE
 
 def body(stage: Stage, brick: Any, path: str, cross: bool = False, x: float = 0.0, wide: float = WIDE) -> float:
     """The sublayer itself, from the main line (or from a line at x) up; returns its top."""
+    if isinstance(brick, MoE):
+        stage.y += GAP
+        stage.pen.wire([(x, stage.y - GAP), (x, stage.y)], arrow=False)
+        return mixture(stage, brick, path, x, wide)
     lines = [say(kind(brick, cross), stage.lang).name, *details(brick, stage.dim, stage.lang)]
     role = "attention" if isinstance(brick, Attention) else "feedforward"
     if role == "feedforward" and spread(joined := " · ".join(lines[1:]), 9.5) < wide - 20:

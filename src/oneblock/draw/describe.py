@@ -11,16 +11,21 @@ from oneblock.spec import (
     Attention,
     Block,
     Causal,
+    Classify,
     Embedding,
     FeedForward,
     Head,
     LayerNorm,
     Learned,
+    MoE,
+    Pool,
     Relative,
     RMSNorm,
     Rope,
     SigmaNorm,
+    Softmax,
     Transform,
+    Whole,
     Window,
     atoms,
     dims,
@@ -40,6 +45,8 @@ def kind(brick: Any, cross: bool = False) -> str:
         return "FeedForward.gated" if brick.gated else "FeedForward.plain"
     if isinstance(brick, Head):
         return "Head.tied" if brick.tied else "Head"
+    if isinstance(brick, Softmax):
+        return "Softmax.renormalised" if brick.renormalise else "Softmax"
     return type(brick).__name__
 
 
@@ -81,7 +88,7 @@ def _(brick: Attention, dim: int, lang: str) -> tuple[str, ...]:
     if brick.position is not None:
         said.append(say(type(brick.position), lang).name)
     if brick.qk_norm is not None:
-        said.append(label("q and k normed", lang))
+        said.append(label("q and k normed whole" if isinstance(brick.qk_norm, Whole) else "q and k normed", lang))
     if brick.softcap is not None:
         said.append(label("softcap", lang, number(brick.softcap)))
     return tuple(said)
@@ -112,7 +119,8 @@ def _(brick: Embedding, dim: int, _lang: str) -> tuple[str, ...]:
 
 @details.register
 def _(brick: Transform, dim: int, lang: str) -> tuple[str, ...]:
-    return f"{number(dim)} → {number(dim)}", say(brick.activation, lang).name, say(type(brick.norm), lang).name
+    normed = () if brick.norm is None else (say(type(brick.norm), lang).name,)
+    return f"{number(dim)} → {number(dim)}", say(brick.activation, lang).name, *normed
 
 
 def formula(brick: Any, dim: int, cross: bool = False) -> str:
@@ -128,11 +136,17 @@ def formula(brick: Any, dim: int, cross: bool = False) -> str:
         return said.replace("q kᵀ / √d_k + mask", scores(brick, dim, masked=True))
     if isinstance(brick, FeedForward | Transform):
         said = said.replace("σ", say(brick.activation).symbol)
+    if isinstance(brick, Transform) and brick.norm is None:
+        said = said.removeprefix("norm(").removesuffix(")")
+    if isinstance(brick, MoE):
+        said = said.replace("top", f"top {brick.active}")
+    if isinstance(brick, Pool | Classify):
+        said = said.replace("pool(x)" if brick.transform else "T(pool(x))", say(f"pool.{brick.pool}").formula)
     if isinstance(brick, LayerNorm | SigmaNorm) and not brick.bias:
         said = said.removesuffix(" + β")
     if isinstance(brick, RMSNorm) and brick.centred:
         said = said.replace("γ", "(1 + γ)")
-    if isinstance(brick, FeedForward | Head) and not brick.bias:
+    if isinstance(brick, FeedForward | Head | Classify) and not brick.bias:
         said = without_bias(said)
     if isinstance(brick, Embedding) and brick.scale:
         said = f"√{number(dim)} {said}"

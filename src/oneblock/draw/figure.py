@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 from zlib import crc32
 
-from oneblock.cost import parameters, parts
+from oneblock.cost import active, parameters, parts
 from oneblock.draw.describe import number
 from oneblock.draw.pen import Pen, clean
 from oneblock.draw.stage import Stage
@@ -90,6 +90,8 @@ def letters(spec: Spec) -> dict[str, str]:
 def _caption(pen: Pen, spec: Spec, lang: str, title: str) -> None:
     model = spec.decoder if isinstance(spec, Seq2Seq) else spec
     said = [label("parameters of", lang, number(parameters(spec))), label("dim", lang, number(model.dim))]
+    if (used := active(spec)) < parameters(spec):
+        said.insert(1, label("active", lang, number(used)))
     rates = sorted({value for path, value in walk(spec) if path.endswith("dropout") and value})
     if rates:
         said.append(f"{say('dropout', lang).name.lower()} {', '.join(number(rate) for rate in rates)}")

@@ -21,7 +21,7 @@ from oneblock.draw.describe import (
     without_bias,
 )
 from oneblock.draw.tree import Row, Size, View, row, rows_of
-from oneblock.spec import SLOTS, Attention, Block, Embedding, FeedForward, Head, Rope, Transform, dims
+from oneblock.spec import SLOTS, Attention, Block, Embedding, FeedForward, Head, Rope, Transform, Whole, dims
 from oneblock.words import label, say
 
 
@@ -89,11 +89,16 @@ def attention_rows(brick: Attention, view: View, cross: bool = False) -> Iterato
         written = written.replace("x W", "memory W") if cross and name != "q" else written
         yield row(view.inner(name), words, written=written, shape=(batch, heads, length, width))
         if brick.qk_norm is not None and name != "v":
-            inner = view.inner(f"{name}_norm", dim=head_dim)
-            yield from (replace(one, shape=(batch, heads, length, width)) for one in rows_of(brick.qk_norm, inner))
+            inner, each = view.inner(f"{name}_norm", dim=head_dim), (batch, heads, length, width)
+            yield from (replace(one, shape=each) for one in rows_of(brick.qk_norm, inner))
     if brick.position is not None:
         last = head_dim if isinstance(brick.position, Rope) else there
-        yield row(view.inner("position"), type(brick.position).__name__, shape=(batch, brick.heads, here, last))
+        said, shape = details(brick.position, head_dim, view.lang), (batch, brick.heads, here, last)
+        yield row(view.inner("position"), type(brick.position).__name__, said, shape=shape)
+        if isinstance(brick.position, Rope) and brick.position.scaling is not None:
+            scaling = brick.position.scaling
+            said = details(scaling, head_dim, view.lang)
+            yield row(view.inner("position.scaling"), type(scaling).__name__, said, shape=shape)
     square = (batch, brick.heads, here, there)
     yield row(view.inner("scores"), "step.scores", written=f"s = {scores(brick, view.dim)}", shape=square)
     masked = say("step.pattern").formula.replace(" + mask", "") if everything(brick) else ""
@@ -102,6 +107,12 @@ def attention_rows(brick: Attention, view: View, cross: bool = False) -> Iterato
     out = say("step.out").formula
     biased = brick.bias if brick.out_bias is None else brick.out_bias
     yield row(view.inner("out"), "step.out", written=out if biased else without_bias(out))
+
+
+@rows_of.register
+def _(brick: Whole, view: View) -> Iterator[Row]:
+    """One row: its norm is the only part, and works on all heads of a token as one vector."""
+    yield row(view, "Whole", (say(kind(brick.norm), view.lang).name, *details(brick.norm, view.dim, view.lang)))
 
 
 @rows_of.register

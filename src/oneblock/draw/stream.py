@@ -7,7 +7,7 @@ from oneblock.draw.block import HALF, block, norm
 from oneblock.draw.describe import capped, details, number
 from oneblock.draw.fold import Run, fold
 from oneblock.draw.stage import GAP, WIDE, Stage
-from oneblock.spec import Learned, Model, Sinusoidal
+from oneblock.spec import Classify, Head, Learned, Model, Pool, Sinusoidal, Transform
 from oneblock.words import label, say
 
 BESIDE = 96.0
@@ -32,8 +32,10 @@ def stream(stage: Stage, model: Model, inputs: str, name: str = "") -> None:
     if model.norm is not None:
         stage.up()
         norm(stage, model.norm, "norm")
-    if model.head is not None:
-        head(stage, model)
+    if isinstance(model.head, Head):
+        head(stage, model, model.head)
+    elif model.head is not None:
+        whole(stage, model.head)
 
 
 def embedding(stage: Stage, model: Model) -> None:
@@ -140,15 +142,10 @@ def one_run(stage: Stage, run: Run, beside: list[str]) -> None:
         middle -= 14
 
 
-def head(stage: Stage, model: Model) -> None:
+def head(stage: Stage, model: Model, brick: Head) -> None:
     """From the stream to the probability of every token of the vocabulary."""
-    brick, lang, vocab = model.head, stage.lang, model.embedding.vocab
-    if brick is None:
-        return
-    if brick.transform is not None:
-        stage.up()
-        lines = [say("Transform", lang).name, " · ".join(details(brick.transform, stage.dim, lang))]
-        stage.brick("linear", lines, "head.transform", stage.tip(brick.transform))
+    lang, vocab = stage.lang, model.embedding.vocab
+    transform(stage, brick.transform)
     stage.up()
     bottom = stage.y
     lines = [say("step.logits", lang).name, f"{number(stage.dim)} → {number(vocab)}"]
@@ -161,7 +158,42 @@ def head(stage: Stage, model: Model) -> None:
         stage.note(capped("y" if brick.scale is None else f"{number(brick.scale)} y", brick.softcap))
     softmax = say("step.softmax", lang)
     stage.brick("softmax", [softmax.name], "head.softmax", f"{softmax.formula}\n{softmax.purpose}")
+    end(stage, label("probabilities", lang), stage.shape(vocab))
+
+
+def whole(stage: Stage, brick: Pool | Classify) -> None:
+    """From the stream to one vector for the whole text, or to one score per label."""
+    lang = stage.lang
     stage.up()
-    stage.pen.text(0, stage.y + 19, label("probabilities", lang), "label", 13)
-    stage.pen.text(0, stage.y + 6, stage.shape(vocab), "note", 9)
+    pooled = say(f"pool.{brick.pool}", lang)
+    stage.brick("linear", [say("Pool", lang).name, pooled.name], "head.pool", f"{pooled.formula}\n{pooled.purpose}")
+    if isinstance(brick, Pool):
+        transform(stage, brick.transform)
+        end(stage, label("text vector", lang), f"({number(stage.dim)})")
+        return
+    stage.up()
+    stage.note(f"({number(stage.dim)})")
+    if brick.transform is not None:
+        transform(stage, brick.transform, arrow=False)
+        stage.up()
+    lines = [say("step.labels", lang).name, f"{number(stage.dim)} → {number(brick.labels)}"]
+    stage.brick("linear", lines, "head.out", stage.tip(brick))
+    end(stage, label("label scores", lang), f"({number(brick.labels)})")
+
+
+def transform(stage: Stage, brick: Transform | None, arrow: bool = True) -> None:
+    """The dense layer before an output, if there is one."""
+    if brick is None:
+        return
+    if arrow:
+        stage.up()
+    lines = [say("Transform", stage.lang).name, " · ".join(details(brick, stage.dim, stage.lang))]
+    stage.brick("linear", lines, "head.transform", stage.tip(brick))
+
+
+def end(stage: Stage, said: str, shape: str) -> None:
+    """What comes out at the top, and its shape."""
+    stage.up()
+    stage.pen.text(0, stage.y + 19, said, "label", 13)
+    stage.pen.text(0, stage.y + 6, shape, "note", 9)
     stage.y += 30

@@ -13,7 +13,7 @@ from typing import Any
 from oneblock.cost import parts
 from oneblock.draw.describe import details, formula, kind
 from oneblock.draw.fold import Run, fold
-from oneblock.spec import Model, Seq2Seq, Spec
+from oneblock.spec import Classify, Model, Pool, Seq2Seq, Spec
 from oneblock.words import label, say
 
 Size = int | str
@@ -119,22 +119,25 @@ def _(spec: Seq2Seq, view: View) -> Iterator[Row]:
     word = label("length", view.lang)
     source, target = (view.queries if view.queries != word else label(name, view.lang) for name in ("source", "target"))
     view = replace(view, dim=spec.decoder.dim, queries=target, keys=source)
-    yield row(view, "Seq2Seq", shape=view.stream(_out(spec.decoder)), whole=True)
+    yield row(view, "Seq2Seq", shape=_out(spec.decoder, view), whole=True)
     for name, model, queries in (("encoder", spec.encoder, source), ("decoder", spec.decoder, target)):
         inner = view.inner(name, dim=model.dim, queries=queries)
-        yield row(inner, name, shape=inner.stream(_out(model)), whole=True)
+        yield row(inner, name, shape=_out(model, inner), whole=True)
         yield from _stream(model, replace(inner, depth=view.depth + 1))
 
 
 @rows_of.register
 def _(model: Model, view: View) -> Iterator[Row]:
     view = replace(view, dim=model.dim)
-    yield row(view, "Model", shape=view.stream(_out(model)), whole=True)
+    yield row(view, "Model", shape=_out(model, view), whole=True)
     yield from _stream(model, view)
 
 
-def _out(model: Model) -> int:
-    return model.dim if model.head is None else model.embedding.vocab
+def _out(model: Model, view: View) -> tuple[Size, ...]:
+    """The shape of what a model gives: per token, or per text."""
+    if isinstance(model.head, Pool | Classify):
+        return label("batch", view.lang), model.dim if isinstance(model.head, Pool) else model.head.labels
+    return view.stream(model.dim if model.head is None else model.embedding.vocab)
 
 
 def _stream(model: Model, view: View) -> Iterator[Row]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 TEMPORARY = ".tmp-"
 """How the name of a file or folder begins that is still being written."""
+INTACT = "; what was there before is intact"
 
 
 @contextmanager
@@ -33,7 +34,9 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(sibling, path)
         sync_folder(path.parent)
     except OSError as error:
-        raise OSError(error.errno, f"cannot write {path}: {_said(error)}; what was there before is intact") from None
+        if INTACT in _said(error):  # from a `replacing` inside this one
+            raise
+        raise OSError(error.errno, f"cannot write {path}: {_said(error)}{INTACT}") from None
     finally:
         sibling.unlink(missing_ok=True)
 
@@ -44,26 +47,45 @@ def write_file(path: Path, data: bytes) -> None:
         sibling.write_bytes(data)
 
 
-def publish(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Make `folder` with these files appear by one rename, after every file and the folder itself are on the disk.
+@contextmanager
+def appearing(folder: Path) -> Iterator[Path]:
+    """A sibling folder to fill; by one rename it takes the name `folder` when the `with` ends well, else it vanishes.
 
-    A folder of that name that is already there (a damaged one) is replaced. When a write fails, for instance because
-    the disk is full, nothing of the new folder is left and OSError says so in one line.
+    A folder of that name that is already there is replaced. OSError, one line, when a write fails, for instance
+    because the disk is full; what was there before is intact.
+
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "model"
+    >>> with appearing(target) as sibling:
+    ...     write_file(sibling / "note.txt", b"whole")
+    >>> [path.name for path in target.iterdir()]
+    ['note.txt']
     """
     fresh = folder.with_name(TEMPORARY + folder.name)
     try:
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(parents=True)
-        for name, data in files.items():
-            write_file(fresh / name, data)
+        yield fresh
         sync_folder(fresh)
         if folder.exists():
             discard(folder)
         os.replace(fresh, folder)
         sync_folder(folder.parent)
     except OSError as error:
-        shutil.rmtree(fresh, ignore_errors=True)
         raise OSError(error.errno, f"cannot save {folder}: {_said(error)}; earlier ones are intact") from None
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def publish(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Make `folder` with these files appear by one rename, after every file and the folder itself are on the disk.
+
+    A folder of that name that is already there (a damaged one) is replaced. When a write fails, for instance because
+    the disk is full, nothing of the new folder is left and OSError says so in one line.
+    """
+    with appearing(folder) as fresh:
+        for name, data in files.items():
+            write_file(fresh / name, data)
 
 
 def discard(folder: Path) -> None:

@@ -35,7 +35,7 @@ def written(
     score: Tensor,
     logprob: Tensor,
     end: Tensor,
-    radix: tuple[int, int, int],
+    radix: tuple[int, int, tuple[int, ...]],
 ) -> Iterator[list[Hypothesis]]:
     """The hypotheses of each sentence of `order`, from (sentences, n_best) scores and ends; -inf means there is none.
 
@@ -60,4 +60,4 @@ def written(
     columns = (tokens.tolist(), score.tolist(), logprob.tolist(), step.tolist())
     for sentence in zip(*columns, strict=True):
         kept = (item for item in zip(*sentence, strict=True) if item[1] > float("-inf"))
-        yield [Hypothesis(tuple(t[: n + 1]), s, p, t[n] == eos) for t, s, p, n in kept]
+        yield [Hypothesis(tuple(t[: n + 1]), s, p, t[n] in eos) for t, s, p, n in kept]

@@ -1,4 +1,4 @@
-"""Split a text that is too long for a model where a reader would pause, and say what had to be cut.
+"""How long a text a model takes; a longer one is split where a reader would pause, and what had to be cut is said.
 
 No tensors here. What "too long" means is the caller's function, since only a tokenizer can tell.
 """
@@ -6,7 +6,9 @@ No tensors here. What "too long" means is the caller's function, since only a to
 import re
 from collections.abc import Callable
 
-__all__ = ["pieces"]
+from oneblock.spec import Model
+
+__all__ = ["capacity", "pieces"]
 
 SENTENCE = re.compile("(?<=[。！？!?])(?![。！？!?”’」』）\"')])|(?<=[。！？!?.][”’」』）\"')])|(?<=[.])(?=\\s)")
 CLAUSE = re.compile(r"(?<=[，、；：])|(?<=[,;:])(?=\s)")
@@ -38,6 +40,15 @@ def pieces(text: str, fits: Callable[[str], bool]) -> tuple[list[str], str]:
             if size < len(clause):
                 lost.append(clause[size:].strip())
     return found, "\n".join(lost)
+
+
+def capacity(*streams: Model) -> int | None:
+    """How many tokens all of these streams take: what they were trained for, and what their tables of positions have.
+
+    None where nothing sets a limit.
+    """
+    limits = (limit for spec in streams for limit in (spec.length, getattr(spec.embedding.position, "length", None)))
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _parts(pause: re.Pattern[str], text: str) -> list[str]:

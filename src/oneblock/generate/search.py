@@ -9,19 +9,18 @@ rows = batch * width with the beams of a sentence side by side, vocab = tokens.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from oneblock.generate.hypothesis import Hypothesis, written
 from oneblock.generate.largest import largest
+from oneblock.generate.rule import EarlyStopping, Rule, limits
 
 __all__ = ["EarlyStopping", "Stepper", "beam_search", "greedy_search"]
-
-EarlyStopping = bool | Literal["never"]
 
 
 class Stepper(Protocol):
@@ -38,27 +37,6 @@ class Stepper(Protocol):
         their order, and each has the same number of adjacent rows.
         """
         ...
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """What does not change during a search."""
-
-    eos: int
-    beam: int
-    n_best: int
-    alpha: float
-    early_stopping: EarlyStopping
-
-    def __post_init__(self) -> None:
-        if not (isinstance(self.beam, int) and isinstance(self.n_best, int) and 1 <= self.n_best <= self.beam):
-            raise ValueError(
-                f"beam and n_best: expected 1 <= n_best <= beam, got n_best {self.n_best}, beam {self.beam}"
-            )
-        if not math.isfinite(self.alpha):
-            raise ValueError(f"length_penalty: expected a finite number such as 1.0, got {self.alpha}")
-        if not isinstance(self.early_stopping, bool) and self.early_stopping != "never":
-            raise ValueError(f'early_stopping: expected True, False or "never", got {self.early_stopping!r}')
 
 
 @dataclass
@@ -79,12 +57,15 @@ def beam_search(
     batch: int,
     *,
     start: int | Tensor,
-    eos: int,
+    eos: int | Sequence[int],
     beam: int = 5,
     n_best: int = 1,
     max_length: int | Tensor,
     length_penalty: float = 1.0,
     early_stopping: EarlyStopping = "never",
+    ready: bool = False,
+    ends: Callable[[Tensor, Tensor], Tensor] | None = None,
+    draw: torch.Generator | None = None,
 ) -> list[list[Hypothesis]]:
     """The `n_best` hypotheses of each of `batch` sentences, best first, by log-probability / length ** penalty.
 
@@ -98,6 +79,10 @@ def beam_search(
     continuations, and one beam stops there: `beam=1` is greedy search. Equal scores go to the earlier beam, the lower
     token, the earlier hypothesis. Sutskever et al. 2014 (arXiv:1409.3215); penalty after Wu et al. 2016 (1609.08144).
 
+    `eos` may be several tokens. With `ready`, what the stepper gives is added as it is, not made log-probabilities.
+    `ends(rows, tokens)`, both (batch, candidates), says which continuations end for another reason. With `draw`,
+    continuations are drawn without replacement, as likely as they are (Kool et al. 2019, arXiv:1903.06059).
+
     ValueError: beam or n_best out of range, negative max_length, a penalty that is not finite, scores that are NaN.
 
     >>> class Coin:  # token 0 has probability 0.6, token 1 ends the sentence with 0.4
@@ -108,9 +93,10 @@ def beam_search(
     >>> [hypothesis.tokens for hypothesis in found[0]]
     [(1,), (0, 0)]
     """
-    rule = _Rule(eos, beam, n_best, float(length_penalty), early_stopping)
+    several = (eos,) if isinstance(eos, int) else tuple(eos)
+    rule = Rule(several, beam, n_best, float(length_penalty), early_stopping, ready, ends, draw)
     tokens = (start if isinstance(start, Tensor) else torch.tensor(start)).expand(batch)
-    limit = _limits(max_length, batch, rule.alpha)
+    limit = limits(max_length, batch, rule.alpha)
     found = dict(_run(stepper, tokens, limit.to(tokens.device), rule))
     nothing = [Hypothesis((), 0.0, 0.0, finished=False)]
     return [found[place] if allowed else nothing for place, allowed in enumerate(limit.tolist())]
@@ -142,23 +128,7 @@ def greedy_search(
     ]
 
 
-def _limits(max_length: int | Tensor, batch: int, alpha: float) -> Tensor:
-    limit = torch.as_tensor(max_length)
-    if limit.is_floating_point() or limit.dtype == torch.bool or limit.shape not in ((), (batch,)):
-        raise ValueError(
-            f"max_length: expected a whole number, or one for each of {batch} sentences, got {max_length!r}"
-        )
-    limit = limit.expand(batch)
-    if batch and (limit < 0).any():
-        raise ValueError(f"max_length: expected 0 or more new tokens, got {int(limit.min())}")
-    if batch and abs(alpha) * math.log(max(2, int(limit.max()))) > 80:
-        raise ValueError(
-            f"length_penalty: {int(limit.max())} tokens to the power {alpha} leave no number; take one near 1"
-        )
-    return limit
-
-
-def _run(stepper: Stepper, tokens: Tensor, limit: Tensor, rule: _Rule) -> Iterable[tuple[int, list[Hypothesis]]]:
+def _run(stepper: Stepper, tokens: Tensor, limit: Tensor, rule: Rule) -> Iterable[tuple[int, list[Hypothesis]]]:
     """The loop: score the next tokens, keep what ended, go on with the best, let stopped sentences leave."""
     pool = torch.full((len(limit), rule.beam), -math.inf, device=limit.device)
     live = torch.zeros(len(limit), 1, device=limit.device)
@@ -169,12 +139,13 @@ def _run(stepper: Stepper, tokens: Tensor, limit: Tensor, rule: _Rule) -> Iterab
     while beams.sentences:
         logits = stepper(tokens)  # (rows, vocab)
         vocab = logits.shape[1]
-        if not 0 <= rule.eos < vocab:
-            raise ValueError(f"eos: expected a token of the vocabulary of {vocab}, got {rule.eos}")
-        ranked = _candidates(logits, beams.live, rule.beam)
-        _keep(beams, *ranked, len(steps), vocab, rule)
+        if wrong := [token for token in rule.eos if not 0 <= token < vocab]:
+            raise ValueError(f"eos: expected a token of the vocabulary of {vocab}, got {wrong[0]}")
         width = beams.live.shape[1]
-        parent, token = _go_on(beams, *ranked, rule)
+        ranked = _candidates(logits, beams.live, rule)
+        ended = _ended(ranked[1], ranked[2], width, rule)
+        _keep(beams, *ranked, ended, len(steps), vocab, rule)
+        parent, token = _go_on(beams, *ranked, ended, rule)
         steps.append((beams.sentences, parent * vocab + token))
         stopped, kept = _stopped(beams, len(steps), rule), None
         if any(stopped):
@@ -195,25 +166,52 @@ def _run(stepper: Stepper, tokens: Tensor, limit: Tensor, rule: _Rule) -> Iterab
     return zip(order, written(steps, order, score, logprob, end, (rule.beam, vocab, rule.eos)), strict=True)
 
 
-def _candidates(logits: Tensor, live: Tensor, beam: int) -> tuple[Tensor, Tensor, Tensor]:
+def _candidates(logits: Tensor, live: Tensor, rule: Rule) -> tuple[Tensor, Tensor, Tensor]:
     """The best continuations of each sentence, best first: their sums, parent beams and tokens (batch, candidates).
 
-    `beam + 1` of a row suffice: its end token and `beam` others.
+    `beam` of a row and its end tokens suffice, where nothing else ends and nothing is drawn.
     """
-    count = min(beam + 1, logits.shape[1])
-    logprob, token = largest(logits.float().log_softmax(-1), count)  # (rows, count)
+    vocab = logits.shape[1]
+    scores = logits if rule.ready else logits.float().log_softmax(-1)
+    if rule.draw is not None:
+        return _drawn(scores, live, rule)
+    count = min(rule.beam + max(1, len(rule.eos)) if rule.ends is None else rule.spare, vocab)
+    logprob, token = largest(scores, count)  # (rows, count)
     logprob = logprob.masked_fill(logits.gather(1, token) == -math.inf, -math.inf)  # a row of -inf has no softmax
     total = live[:, :, None] + logprob.view(*live.shape, count)  # (batch, width, count)
     total = total.masked_fill(live[:, :, None] == -math.inf, -math.inf).flatten(1)
     total, order = total.sort(dim=-1, descending=True, stable=True)
-    order = order[:, : 2 * beam]  # `beam` to go on with, even if each beam proposes to end
-    return total[:, : 2 * beam], order // count, token.view(len(live), -1).gather(1, order)
+    order = order[:, : rule.spare]
+    return total[:, : rule.spare], order // count, token.view(len(live), -1).gather(1, order)
 
 
-def _keep(beams: _Beams, total: Tensor, parent: Tensor, token: Tensor, step: int, vocab: int, rule: _Rule) -> None:
+def _drawn(scores: Tensor, live: Tensor, rule: Rule) -> tuple[Tensor, Tensor, Tensor]:
+    """Continuations drawn without replacement: the best after each sum got its own Gumbel noise."""
+    total = (live[:, :, None] + scores.view(*live.shape, -1)).flatten(1)  # (batch, width * vocab)
+    noise = -torch.empty_like(total).exponential_(generator=rule.draw).log()
+    chosen = largest(total + noise, min(rule.spare, total.shape[1]))[1]
+    total, order = total.gather(1, chosen).sort(dim=-1, descending=True, stable=True)
+    chosen, vocab = chosen.gather(1, order), scores.shape[1]
+    return total, chosen // vocab, chosen % vocab
+
+
+def _ended(parent: Tensor, token: Tensor, width: int, rule: Rule) -> Tensor:
+    """Which continuations are whole: bool (batch, candidates)."""
+    ended = torch.zeros_like(token, dtype=torch.bool)
+    for eos in rule.eos:
+        ended = ended | (token == eos)
+    if rule.ends is not None:
+        first = torch.arange(len(parent), device=parent.device)[:, None] * width
+        ended = ended | rule.ends(first + parent, token)
+    return ended
+
+
+def _keep(
+    beams: _Beams, total: Tensor, parent: Tensor, token: Tensor, ended: Tensor, step: int, vocab: int, rule: Rule
+) -> None:
     """Put what ends among the `beam` best into the pool: the end token, or anything where the limit is reached."""
     best = slice(0, rule.beam)
-    ends = (token[:, best] == rule.eos) | (beams.limit <= step + 1)[:, None]
+    ends = ended[:, best] | (beams.limit <= step + 1)[:, None]
     logprob = total[:, best].masked_fill(~ends, -math.inf)
     end = (step * rule.beam + parent[:, best]) * vocab + token[:, best]
     score = torch.cat([beams.score, logprob / (step + 1) ** rule.alpha], 1)
@@ -224,15 +222,17 @@ def _keep(beams: _Beams, total: Tensor, parent: Tensor, token: Tensor, step: int
     beams.end = torch.cat([beams.end, end], 1).gather(1, order)
 
 
-def _go_on(beams: _Beams, total: Tensor, parent: Tensor, token: Tensor, rule: _Rule) -> tuple[Tensor, Tensor]:
+def _go_on(
+    beams: _Beams, total: Tensor, parent: Tensor, token: Tensor, ended: Tensor, rule: Rule
+) -> tuple[Tensor, Tensor]:
     """The best continuations that do not end become the live beams; their parents and tokens (batch, width)."""
-    total = total.masked_fill(token == rule.eos, -math.inf)
+    total = total.masked_fill(ended, -math.inf)
     total, order = total.sort(dim=-1, descending=True, stable=True)
     beams.live, order = total[:, : rule.beam], order[:, : rule.beam]
     return parent.gather(1, order), token.gather(1, order)
 
 
-def _stopped(beams: _Beams, step: int, rule: _Rule) -> list[bool]:
+def _stopped(beams: _Beams, step: int, rule: Rule) -> list[bool]:
     """Which sentences are decided after `step` tokens: the one place where the search waits for the device."""
     best = beams.live[:, 0]
     if rule.early_stopping is True or rule.beam == 1:

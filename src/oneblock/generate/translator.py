@@ -18,9 +18,9 @@ from oneblock import weights
 from oneblock.bricks import EncoderDecoder, shift_right
 from oneblock.generate.decode import Seq2SeqStepper
 from oneblock.generate.hypothesis import Hypothesis
-from oneblock.generate.pieces import pieces
+from oneblock.generate.pieces import capacity, pieces
 from oneblock.generate.search import EarlyStopping, beam_search
-from oneblock.spec import Model, Seq2Seq
+from oneblock.spec import Seq2Seq
 from oneblock.text import Tokenizer, script
 
 __all__ = ["Alternative", "Translation", "Translator", "translate"]
@@ -154,7 +154,7 @@ class Translator:
         ]
 
     def _job(self, text: str, to: str | None, number: int) -> _Job:
-        room = _room(self.spec.encoder)
+        room = capacity(self.spec.encoder)
         try:
             if not isinstance(text, str):
                 raise ValueError(f"expected a string, got {type(text).__name__}")
@@ -202,7 +202,7 @@ class Translator:
         ids[real] = torch.tensor([token for sentence in batch for token in sentence])
         ids = ids.to(device)
         limit = 2 * lengths + 10 if max_length is None else torch.full_like(lengths, max_length)
-        limit = limit.clamp(max=_room(decoder) or limit.max())
+        limit = limit.clamp(max=capacity(decoder) or limit.max())
         stepper = Seq2SeqStepper(self.model, self.model.encode(ids, real.to(device)))
         start = shift_right(ids[:, :1], decoder.tokens)[:, 0]
         return beam_search(stepper, len(batch), start=start, eos=self.tokenizer.eos, max_length=limit, **options)
@@ -246,12 +246,6 @@ def translate(
 @lru_cache(maxsize=2)
 def _loaded(directory: Path) -> Translator:
     return Translator.load(directory)
-
-
-def _room(spec: Model) -> int | None:
-    """How many tokens a stream takes: what it was trained for, and what its table of positions has."""
-    limits = (spec.length, getattr(spec.embedding.position, "length", None))
-    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _batches(sentences: Sequence[tuple[int, ...]], tokens: int) -> Iterator[list[tuple[int, ...]]]:

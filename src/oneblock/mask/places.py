@@ -66,6 +66,7 @@ def places(
     document: Tensor | None = None,
     past: Places | None = None,
     device: torch.device | None = None,
+    counted: str = "real",
 ) -> Places:
     """The places of `length` new tokens after `past`.
 
@@ -77,6 +78,7 @@ def places(
         document: (batch | 1, length) document numbers.
         past: places of the tokens already in a cache.
         device: where to make them.
+        counted: "all" makes the position the index, padding counted too.
 
     Raises:
         ValueError: when shapes do not fit.
@@ -88,7 +90,7 @@ def places(
     index = torch.arange(before, before + length, device=device)[None]
     real = _real(mask, length, before)
     if position is None:
-        position = _count(real, index, past)
+        position = index if counted == "all" else _count(real, index, past)
     elif position.shape[-1] != length:
         raise ValueError(f"position_ids: expected length {length}, got {position.shape[-1]}")
     if real is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from typing import Literal, get_args
+from functools import cache
+from typing import Any, Literal, get_args, get_type_hints
+
+from oneblock.hint import nearest as nearest
 
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "tanh"]
 Layout = Literal["half", "interleaved"]
@@ -22,25 +24,24 @@ SLOTS: dict[Wiring, tuple[Slot, ...]] = {
 """Where a wiring puts norms in x <- post(skip * x + branch(f(pre(x))))."""
 
 
-def nearest(word: object, known: object) -> str:
-    """A hint for a word that is not known: the closest known ones, else all of them.
-
-    >>> nearest("layernorm", ["LayerNorm", "RMSNorm"])
-    'did you mean LayerNorm?'
-    """
-    names = [str(name) for name in known]  # type: ignore[attr-defined]
-    by_lower = {name.lower(): name for name in names}
-    close = get_close_matches(str(word).lower(), list(by_lower), n=1, cutoff=0.5)
-    if close:
-        return f"did you mean {by_lower[close[0]]}?"
-    return f"known: {', '.join(sorted(names))}"
-
-
 def one_of(choice: object, **values: object) -> None:
     """Refuse a word that its `Literal` does not list."""
     for name, value in values.items():
         if value not in get_args(choice):
             raise ValueError(f"{name}: {value!r} is not one of its words; {nearest(value, get_args(choice))}")
+
+
+def typed(spec: Any) -> None:
+    """Refuse a field whose value is of none of the classes its hint names; Literals, tuples and floats are not seen."""
+    for name, hint in _hints(type(spec)).items():  # type: ignore[arg-type]
+        kinds = get_args(hint) or (hint,)
+        plain = all(isinstance(kind, type) and kind is not float for kind in kinds)
+        if plain and not isinstance(value := getattr(spec, name), kinds):
+            known = " or ".join(kind.__name__ for kind in kinds).replace("NoneType", "None")
+            raise ValueError(f"{type(spec).__name__}.{name}: expected {known}, got {value!r}")
+
+
+_hints = cache(get_type_hints)
 
 
 def at_least(least: float, **values: object) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from oneblock.spec.choices import Activation, Wiring, above_zero, at_least, one_of, share, whole
+from oneblock.spec.choices import Wiring, above_zero, at_least, one_of, share, typed, whole
+from oneblock.spec.experts import FeedForward, MoE
+from oneblock.spec.heads import Classify, Head, Pool
 from oneblock.spec.masks import Causal, Mask
-from oneblock.spec.norms import LayerNorm, Norm
+from oneblock.spec.norms import LayerNorm, Norm, Whole
 from oneblock.spec.positions import Alibi, Learned, Relative, Rope, Sinusoidal
 
 
@@ -17,7 +19,8 @@ class Attention:
 
     None means the usual value: `kv_heads` = heads (fewer: grouped queries, Ainslie et al. 2023, arXiv:2305.13245),
     `head_dim` = dim / heads, `value_dim` = head_dim, `out_bias` = bias, `scale` = 1 / sqrt(head_dim).
-    `softcap` c replaces a score s by c * tanh(s / c). `dropout` acts on the attention weights.
+    `softcap` c replaces a score s by c * tanh(s / c). `qk_norm` norms queries and keys head by head before they are
+    turned, `Whole(norm)` all heads of a token together. `dropout` acts on the attention weights.
 
     >>> Attention(heads=8, kv_heads=3)
     Traceback (most recent call last):
@@ -30,7 +33,7 @@ class Attention:
     value_dim: int | None = None
     mask: Mask = Causal()
     position: Rope | Alibi | Relative | None = None
-    qk_norm: Norm | None = None
+    qk_norm: Norm | Whole | None = None
     bias: bool = False
     out_bias: bool | None = None
     scale: float | None = None
@@ -49,25 +52,6 @@ class Attention:
 
 
 @dataclass(frozen=True)
-class FeedForward:
-    """down(activation(up(x))), or down(activation(gate(x)) * up(x)) when `gated` (Shazeer 2020, arXiv:2002.05202).
-
-    Acts on each token on its own. `dropout` acts on the hidden features.
-    """
-
-    hidden: int
-    activation: Activation = "gelu"
-    gated: bool = False
-    bias: bool = False
-    dropout: float = 0.0
-
-    def __post_init__(self) -> None:
-        whole(1, FeedForward__hidden=self.hidden)
-        one_of(Activation, **{"FeedForward.activation": self.activation})
-        share(FeedForward__dropout=self.dropout)
-
-
-@dataclass(frozen=True)
 class Block:
     """x <- post(skip * x + branch(f(pre(x)))) for f = attention, then cross-attention if any, then feed-forward.
 
@@ -77,7 +61,7 @@ class Block:
     """
 
     attention: Attention | None
-    feedforward: FeedForward | None
+    feedforward: FeedForward | MoE | None
     cross: Attention | None = None
     norm: Norm = LayerNorm()
     wiring: Wiring = "pre"
@@ -111,51 +95,30 @@ class Embedding:
 
     def __post_init__(self) -> None:
         whole(1, Embedding__vocab=self.vocab)
+        typed(self)
         whole(0, Embedding__segments=self.segments)
         one_of(Literal["sqrt_dim", None], **{"Embedding.scale": self.scale})
         share(Embedding__dropout=self.dropout)
 
 
 @dataclass(frozen=True)
-class Transform:
-    """norm(activation(dense(x))) before the output projection (Devlin et al. 2019, arXiv:1810.04805)."""
-
-    activation: Activation = "gelu"
-    norm: Norm = LayerNorm()
-
-
-@dataclass(frozen=True)
-class Head:
-    """The stream becomes one logit per token of the vocabulary; `tied` shares the matrix with the embedding.
-
-    `scale` multiplies the logits; `softcap` c replaces a logit s by c * tanh(s / c).
-    """
-
-    tied: bool = False
-    bias: bool = False
-    transform: Transform | None = None
-    softcap: float | None = None
-    scale: float | None = None
-
-    def __post_init__(self) -> None:
-        above_zero(Head__softcap=self.softcap)
-
-
-@dataclass(frozen=True)
 class Tokens:
-    """The ids with a meaning of their own: padding, begin, end of text, and what a decoder starts from."""
+    """The ids with a meaning of their own: padding, begin, end of text, what a decoder starts from, other ends."""
 
     pad: int | None = None
     bos: int | None = None
     eos: int | None = None
     start: int | None = None
+    stop: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Model:
     """A stream of width `dim`: embedding, blocks, final norm, head. `length` is the context it was trained for.
 
-    `position_bias` is one table of score biases that all self-attentions share.
+    `position_bias` is one table of score biases that all self-attentions share. `dropout` acts after the final norm.
+    `counted` says which tokens positions count when none are given: the real ones, or all, padding too. `balance` is
+    the weight in the loss of how unevenly experts are used (Fedus et al. 2021, arXiv:2101.03961).
 
     >>> block = Block(Attention(heads=4), FeedForward(hidden=64))
     >>> Model(dim=16, embedding=Embedding(vocab=100), layers=(block,) * 2).layers[1].attention.heads
@@ -166,15 +129,21 @@ class Model:
     embedding: Embedding
     layers: tuple[Block, ...]
     norm: Norm | None = None
-    head: Head | None = Head()
+    head: Head | Classify | Pool | None = Head()
     length: int | None = None
     tokens: Tokens = Tokens()
     position_bias: Relative | None = None
+    dropout: float = 0.0
+    counted: Literal["real", "all"] = "real"
+    balance: float = 0.0
 
     def __post_init__(self) -> None:
         whole(1, Model__dim=self.dim)
         if not isinstance(self.layers, tuple):
             raise ValueError(f"Model.layers: expected a tuple of blocks, got {type(self.layers).__name__}")
+        typed(self)
+        if self.length is not None:
+            whole(1, Model__length=self.length)
 
 
 @dataclass(frozen=True)

@@ -52,3 +52,10 @@ class RMSNorm:
 
 
 Norm = LayerNorm | SigmaNorm | RMSNorm
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A norm over all heads of a token's queries or keys together, not head by head (arXiv:2501.00656)."""
+
+    norm: Norm

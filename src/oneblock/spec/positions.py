@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from oneblock.spec.choices import Layout, at_least, one_of, whole
+from oneblock.spec.scalings import Scaling
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,13 @@ class Rope:
     """Rotate pairs of query and key features by position * theta^(-2i/n) (Su et al. 2021, arXiv:2104.09864).
 
     `layout`: "half" pairs feature i with i + n/2, "interleaved" pairs 2i with 2i + 1. `fraction` of each head is
-    turned, n = fraction * head_dim features, the rest stays.
+    turned, n = fraction * head_dim features, the rest stays. `scaling` stretches positions beyond the trained length.
     """
 
     theta: float = 10_000.0
     fraction: float = 1.0
     layout: Layout = "half"
+    scaling: Scaling | None = None
 
     def __post_init__(self) -> None:
         one_of(Layout, **{"Rope.layout": self.layout})

@@ -57,7 +57,7 @@ def split_pairs(pairs: Iterable[Pair], *, test: int, valid: int, seed: int) -> S
     if min(test, valid) < 0 or test + valid >= len(pairs):
         raise ValueError(
             f"sizes: expected test and valid from 0, together fewer than the {len(pairs)} pairs; "
-            f"got {test} and {valid}; make them smaller"
+            f"got test {test} and valid {valid}; make them smaller"
         )
     keys = [(key(pair.source), key(pair.target)) for pair in pairs]
     families = _families(keys)

@@ -6,7 +6,6 @@ A character that training did not keep becomes its UTF-8 bytes. "▁" stands for
 gets no leading "▁", or every Chinese word would exist twice, at the start of a sentence and inside it.
 """
 
-import difflib
 import json
 import os
 import random
@@ -20,6 +19,7 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from oneblock.files import write_file
+from oneblock.hint import nearest
 from oneblock.text.dropout import Segmenter
 
 _SPECIAL = ("<pad>", "<s>", "</s>")
@@ -183,9 +183,8 @@ class Tokenizer:
         4
         """
         if language not in self.languages:
-            near = difflib.get_close_matches(language, self.languages, 1)
-            hint = f"did you mean {near[0]!r}?" if near else "train the tokenizer with it"
-            raise ValueError(f"language: expected one of {list(self.languages)}; got {language!r}; {hint}")
+            hint = nearest(language, self.languages) if self.languages else "it has none, train it with some"
+            raise ValueError(f"language: expected one of the tokenizer's, got {language!r}; {hint}")
         return len(_SPECIAL) + self.languages.index(language)
 
     def __len__(self) -> int:

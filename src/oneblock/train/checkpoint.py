@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
-from collections.abc import Collection, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from oneblock.files import discard, publish, sweep
-from oneblock.weights.folder import unique, unwrapped
+from oneblock.weights.fill import unique, unwrapped
 
 __all__ = [
     "average",
@@ -35,6 +35,11 @@ __all__ = [
 ]
 
 FILES = ("model.safetensors", "optimizer.safetensors")
+
+
+def warned(line: str) -> None:
+    """A warning as people read it: one line on stderr."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def save_checkpoint(
@@ -55,19 +60,19 @@ def save_checkpoint(
     return target
 
 
-def newest(folder: Path) -> tuple[Path, dict[str, Any]] | None:
-    """The newest whole checkpoint and its state, None when there is none; damaged ones are warned about and skipped."""
+def newest(folder: Path, warn: Callable[[str], object] = warned) -> tuple[Path, dict[str, Any]] | None:
+    """The newest whole checkpoint and its state, None when there is none; `warn` says which are damaged and skipped."""
     sweep(folder)
-    path = next(filter(whole, sorted(folder.glob("step-*"), reverse=True)), None)
+    path = next((path for path in sorted(folder.glob("step-*"), reverse=True) if whole(path, warn)), None)
     return None if path is None else (path, read_state(path))
 
 
-def whole(path: Path) -> bool:
-    """Whether a checkpoint is undamaged; warns when it is not."""
+def whole(path: Path, warn: Callable[[str], object] = warned) -> bool:
+    """Whether a checkpoint is undamaged; `warn` says in one line when it is not."""
     try:
         read_state(path)
     except ValueError as error:
-        warnings.warn(f"{error}; skipped", stacklevel=2)
+        warn(f"{error}; skipped")
         return False
     return True
 

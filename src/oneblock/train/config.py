@@ -166,9 +166,12 @@ class Run:
         return run._moved(lambda name: str((path.parent / name).resolve()))
 
     def dump(self, folder: str | Path) -> str:
-        """This run as TOML with every value written out, its paths relative to `folder` (where the text will lie)."""
+        """This run as TOML with every value written out, its paths relative to `folder` (where the text will lie).
+
+        A path on another drive than `folder` stays absolute.
+        """
         base = Path(folder).resolve()
-        return dump(self._moved(lambda name: os.path.relpath(Path(name).resolve(), base)))
+        return dump(self._moved(lambda name: _relative(Path(name).resolve(), base)))
 
     def _moved(self, move: Any) -> Run:
         files = [item.name for item in fields(DataPart) if item.name.endswith(("pairs", "source", "target"))]
@@ -179,3 +182,10 @@ class Run:
             found = {name: move(getattr(old, name)) for name in names if getattr(old, name) is not None}
             parts[part] = replace(old, **found)
         return replace(self, **parts)
+
+
+def _relative(path: Path, base: Path) -> str:
+    try:
+        return os.path.relpath(path, base)
+    except ValueError:  # Windows: no relative path leads from drive to drive
+        return str(path)

@@ -71,9 +71,19 @@ def read_split(data: DataPart) -> Split:
     files, held_out = data.files(), data.files("valid_")
     if files is None:
         raise ValueError("data.pairs: no training data; give data.pairs, or data.source and data.target")
-    pairs = list(read_pairs(files, columns=data.columns))
-    split = split_pairs(pairs, test=data.test, valid=0 if held_out else data.valid, seed=data.split_seed)
-    return replace(split, valid=list(read_pairs(held_out, columns=data.columns))) if held_out else split
+    pairs = _pairs(files, data)
+    try:
+        split = split_pairs(pairs, test=data.test, valid=0 if held_out else data.valid, seed=data.split_seed)
+    except ValueError as error:
+        raise ValueError(f"data.valid and data.test: {str(error).removeprefix('sizes: ')}") from None
+    return replace(split, valid=_pairs(held_out, data)) if held_out else split
+
+
+def _pairs(files: str | tuple[str, str], data: DataPart) -> list[Pair]:
+    try:
+        return list(read_pairs(files, columns=data.columns))
+    except ValueError as error:
+        raise ValueError(f"data.{error}" if str(error).startswith("columns: ") else str(error)) from None
 
 
 def corpus_hash(found: Iterable[Example], held_out: Iterable[Pair], tokenizer: bytes) -> str:

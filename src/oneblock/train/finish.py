@@ -24,7 +24,7 @@ def finish(
     Averaging the last checkpoints: Vaswani et al. 2017, section 6.1. Without validation pairs: averaged, or else last.
     """
     part = setup.run.training
-    found = {step: path for step, path in steps(folder).items() if whole(path)}
+    found = {step: path for step, path in steps(folder).items() if whole(path, show.warn)}
     last, latest = max(found), regular(found, part.save_every, part.average)
     candidates: dict[str, Path | list[Path]] = {"last": found[last]}
     if best in found and best != last:

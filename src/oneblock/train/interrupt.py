@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment of a training step, obeyed at the end of the step."""
+"""Ctrl-C at any moment of a training step, obeyed at the end of the step; after the last step, obeyed at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Interrupt:
     """
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked, self.patient = False, True
         self.before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
@@ -33,6 +33,12 @@ class Interrupt:
 
     def ask(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         """What the handler does."""
-        if self.asked:
+        if self.asked or not self.patient:
             raise KeyboardInterrupt
         self.asked = True
+
+    def at_once(self) -> None:
+        """From here on nothing is lost by stopping anywhere: the next signal, or one that came before, stops."""
+        self.patient = False
+        if self.asked:
+            raise KeyboardInterrupt

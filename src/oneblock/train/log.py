@@ -53,6 +53,7 @@ class Show:
 
     def __init__(self, steps: int, done: int, on: bool) -> None:
         self.on, self.steps = on, steps
+        self.warned: set[str] = set()
         console = Console(stderr=True)
         self.live = on and console.is_terminal
         self.bar = Progress(
@@ -75,6 +76,10 @@ class Show:
     def __exit__(self, *_: object) -> None:
         self.bar.stop()
 
+    def begin(self, done: int) -> None:
+        """So many steps were done before: they say nothing about the speed of this process."""
+        self.bar.reset(self.task, completed=done)
+
     def step(self, step: int) -> None:
         """One more step is done."""
         self.bar.update(self.task, completed=step)
@@ -91,4 +96,14 @@ class Show:
         if self.live:
             self.bar.console.print(text, highlight=False, markup=False)
         elif self.on:
+            print(text, file=sys.stderr, flush=True)
+
+    def warn(self, text: str) -> None:
+        """A line that is said once, also where no progress is shown."""
+        if text in self.warned:
+            return
+        self.warned.add(text)
+        if self.on:
+            self.say(text)
+        else:
             print(text, file=sys.stderr, flush=True)

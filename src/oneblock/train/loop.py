@@ -19,6 +19,7 @@ from oneblock.train.interrupt import Interrupt
 from oneblock.train.judge import judge
 from oneblock.train.log import Log, Show, read_rows
 from oneblock.train.optimizer import make_optimizer
+from oneblock.train.same import check
 from oneblock.train.schedule import rate
 from oneblock.train.setup import Setup, open_folder, place, prepare, write_head
 from oneblock.train.stream import Ahead
@@ -98,10 +99,11 @@ def train(
     open_folder(out, resume)
     setup = prepare(run, out, where)
     optimizer = make_optimizer(setup.model, run.optimizer)
-    state, size = _resume(setup, optimizer, out) if resume else (State(), 0)
-    write_head(setup, kind)
-    log = Log(out / "metrics.jsonl", size)
-    with Show(run.training.steps, state.step, progress) as show:
+    with Show(run.training.steps, 0, progress) as show:
+        state, size = _resume(setup, optimizer, show) if resume else (State(), 0)
+        write_head(setup, kind)
+        show.begin(state.step)
+        log = Log(out / "metrics.jsonl", size)
         loop = Loop(setup, optimizer, state, log, show, where, kind)
         if resume and not state.step:
             show.say(f"{out}: no checkpoint to resume from, so this is a new start")
@@ -110,7 +112,7 @@ def train(
         try:
             with Interrupt() as interrupt:
                 _steps(loop, interrupt)
-            kept, scores = finish(setup, loop.folder, state.best_step, log, show, where)
+                kept, scores = _finish(loop, interrupt)
         finally:
             log.close()
     _draw(setup)
@@ -138,6 +140,16 @@ def _steps(loop: Loop, interrupt: Interrupt) -> None:
                 raise KeyboardInterrupt(f"step {state.step}")
     finally:
         ahead.close()
+
+
+def _finish(loop: Loop, interrupt: Interrupt) -> tuple[str, dict[str, Any]]:
+    """The final scoring; it reads checkpoints and writes nothing before its end, so that it may be stopped anywhere."""
+    try:
+        interrupt.at_once()
+        return finish(loop.setup, loop.folder, loop.state.best_step, loop.log, loop.show, loop.device)
+    except KeyboardInterrupt:
+        loop.show.say("interrupted in the final scoring; every checkpoint is kept, --resume finishes")
+        raise
 
 
 def _step(loop: Loop, ahead: Ahead) -> None:
@@ -204,31 +216,29 @@ def _evaluate(loop: Loop) -> bool:
 
 
 def _save(loop: Loop, better: bool) -> None:
-    """A checkpoint; only when it is on the disk are older ones removed and the best weights shown to the world."""
+    """A checkpoint; only when it is on the disk are older ones removed and the best weights shown to the world.
+
+    Until the first evaluation the best are the last: a run folder is of use from its first save on.
+    """
     setup, part = loop.setup, loop.setup.run.training
-    state = {**asdict(loop.state), "metrics_bytes": loop.log.size(), "identity": setup.identity}
+    state = {**asdict(loop.state), "metrics_bytes": loop.log.size(), "identity": setup.identity, "parts": setup.parts}
     spec = (setup.out / "spec.json").read_bytes()
     save_checkpoint(loop.folder, loop.state.step, setup.model, loop.optimizer, state, {"spec.json": spec})
     past = [step for step in steps(loop.folder) if step <= loop.state.step]
     averaged = regular(past, part.save_every, part.average)
     prune(loop.folder, loop.state.step, part.keep, loop.state.best_step, *averaged)
-    if better or not setup.valid:
+    if better or not setup.valid or loop.state.best_step is None:
         publish_best(setup)
     _draw(setup)
 
 
-def _resume(setup: Setup, optimizer: torch.optim.Optimizer, out: Path) -> tuple[State, int]:
+def _resume(setup: Setup, optimizer: torch.optim.Optimizer, show: Show) -> tuple[State, int]:
     """The state of the newest valid checkpoint, its weights and moments loaded; a fresh state when there is none."""
-    found = newest(out / "checkpoints")
+    found = newest(setup.out / "checkpoints", show.warn)
     if found is None:
         return State(), 0
     path, saved = found
-    for name, value in setup.identity.items():
-        if saved["identity"].get(name) != value:
-            raise ValueError(
-                f"{path}: made with another {name}; expected {value}, got {saved['identity'].get(name)}; "
-                "resume with the run file it was started with, or start a new run"
-            )
+    check(path, saved, setup.identity, setup.parts, setup.spec, setup.run)
     restore(setup.model, optimizer, path)
     state = State(**{item.name: saved[item.name] for item in fields(State)})
     state.stopped = 0 < setup.run.training.patience <= state.waited

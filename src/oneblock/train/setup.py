@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,10 +18,13 @@ from torch import nn
 from oneblock import zoo
 from oneblock.bricks import build_model
 from oneblock.files import sweep, write_file
-from oneblock.spec import Seq2Seq, from_dict, to_dict
+from oneblock.generate.pieces import capacity
+from oneblock.spec import Seq2Seq, Spec, from_dict, to_dict, validate
+from oneblock.spec.read import read
 from oneblock.text import Pair, Tokenizer
 from oneblock.train.config import ModelPart, Run
-from oneblock.train.data import corpus_hash, examples, read_split
+from oneblock.train.data import directions, examples, read_split
+from oneblock.train.same import identify
 from oneblock.train.stream import Stream
 
 __all__ = ["Setup", "environment", "make_spec", "open_folder", "prepare"]
@@ -40,6 +43,7 @@ class Setup:
     valid: Stream | None
     valid_pairs: list[Pair]
     identity: dict[str, Any]  # what must be equal for a checkpoint to be resumed
+    parts: dict[str, str]  # what its corpus is made of
 
 
 def open_folder(out: Path, resume: bool) -> None:
@@ -58,15 +62,10 @@ def prepare(run: Run, out: Path, device: torch.device) -> Setup:
     found = examples(split.train, run.data)
     tokenizer = _tokenizer(run, out, split.train)
     spec = make_spec(run.model, tokenizer)
-    identity = {
-        "spec": _hash(to_dict(spec)),
-        "corpus": corpus_hash(found, split.valid, tokenizer.to_json().encode()),
-        "seed": run.seed,
-        "batch": f"{run.batch.tokens} tokens, accumulate {run.batch.accumulate}, longest {run.batch.longest}",
-        "bpe dropout": run.tokenizer.dropout,
-    }
+    identity, parts = identify(run, spec, tokenizer, found, split.valid)
     special = spec.decoder.tokens
-    size = {"budget": run.batch.tokens, "longest": min(run.batch.longest, _room(spec))}
+    room = capacity(spec.encoder, spec.decoder) or run.batch.longest
+    size = {"budget": run.batch.tokens, "longest": min(run.batch.longest, room)}
     train = Stream(
         found, tokenizer, special, seed=run.seed, accumulate=run.batch.accumulate, dropout=run.tokenizer.dropout, **size
     )
@@ -74,7 +73,7 @@ def prepare(run: Run, out: Path, device: torch.device) -> Setup:
     valid = Stream(held_out, tokenizer, special, **size) if held_out else None
     torch.manual_seed(run.seed)
     model = build_model(spec).to(device)
-    return Setup(run, out, tokenizer, spec, model, train, valid, split.valid, identity)
+    return Setup(run, out, tokenizer, spec, model, train, valid, split.valid, identity, parts)
 
 
 def write_head(setup: Setup, dtype: torch.dtype) -> None:
@@ -103,23 +102,21 @@ def place(device: str) -> torch.device:
 
 
 def make_spec(part: ModelPart, tokenizer: Tokenizer) -> Seq2Seq:
-    """The spec that `[model]` asks for, its vocabulary the tokenizer's; ValueError when it is no encoder-decoder."""
+    """The spec that `[model]` asks for, its vocabulary the tokenizer's; ValueError when it is no encoder-decoder.
+
+    An argument that is a table is itself a spec: `position = {type = "Learned", length = 256}`.
+    """
     if part.spec is not None:
         if part.arguments:
             raise ValueError(f"model.{next(iter(part.arguments))}: model.spec is given, so no arguments are allowed")
         try:
-            spec = from_dict(json.loads(Path(part.spec).read_text(encoding="utf-8")))
-        except (OSError, json.JSONDecodeError) as error:
-            raise ValueError(f"model.spec: cannot read {part.spec}: {error}") from None
+            spec = read(Path(part.spec))
+        except ValueError as error:
+            raise ValueError(f"model.spec: {error}") from None
     elif part.name is None:
         raise ValueError(f"model.name: missing; name one of {', '.join(zoo.names())}, or give model.spec")
     else:
-        try:
-            spec = zoo.named(part.name, **({"vocab": len(tokenizer)} | dict(part.arguments)))
-        except TypeError as error:
-            raise ValueError(f"model: {part.name}: {error}") from None
-        except ValueError as error:
-            raise ValueError(f"model: {error}") from None
+        spec = _from_zoo(part.name, {"vocab": len(tokenizer)} | dict(part.arguments))
     if not isinstance(spec, Seq2Seq):
         raise ValueError(f"model: expected an encoder-decoder, got a {type(spec).__name__}")
     for side in (spec.encoder, spec.decoder):
@@ -131,11 +128,18 @@ def make_spec(part: ModelPart, tokenizer: Tokenizer) -> Seq2Seq:
     return spec
 
 
-def _room(spec: Seq2Seq) -> int:
-    """The longest text that both sides have positions for."""
-    sides = (spec.encoder, spec.decoder)
-    limits = [limit for side in sides for limit in (side.length, getattr(side.embedding.position, "length", None))]
-    return min((limit for limit in limits if limit is not None), default=sys.maxsize)
+def _from_zoo(name: str, arguments: Mapping[str, Any]) -> Spec:
+    """The named spec, all its values of the right types; ValueError with the key of `[model]` that is wrong first."""
+    given = {key: from_dict(value, f"model.{key}") for key, value in arguments.items()}
+    try:
+        spec = from_dict(to_dict(zoo.named(name, **given)))
+        validate(spec)
+    except TypeError as error:
+        raise ValueError(f"model: {name} cannot be made of {dict(arguments)}: {error}") from None
+    except ValueError as error:
+        key = str(error).partition(":")[0].rpartition(".")[2]
+        raise ValueError(f"model.{key}: {error}" if key in given else f"model: {error}") from None
+    return spec
 
 
 def environment(device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
@@ -171,11 +175,18 @@ def _tokenizer(run: Run, out: Path, pairs: list[Pair]) -> Tokenizer:
     """The run folder's tokenizer if it has checkpoints (a resumed run), else the named one, else a new one."""
     if any((out / "checkpoints").glob("step-*")):
         return Tokenizer.load(out)
-    if run.tokenizer.path is not None:
-        return Tokenizer.load(run.tokenizer.path)
-    lines = (line for pair in pairs for line in (pair.source, pair.target))
-    return Tokenizer.train(lines, run.tokenizer.vocab, languages=run.data.languages)
-
-
-def _hash(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+    try:
+        if run.tokenizer.path is None:
+            lines = (line for pair in pairs for line in (pair.source, pair.target))
+            return Tokenizer.train(lines, run.tokenizer.vocab, languages=run.data.languages)
+        tokenizer = Tokenizer.load(run.tokenizer.path)
+    except ValueError as error:
+        part = "data" if str(error).startswith("languages: ") else "tokenizer"
+        raise ValueError(f"{part}.{error}" if run.tokenizer.path is None else f"tokenizer.path: {error}") from None
+    for _, language in directions(run.data):
+        if language not in tokenizer.languages:
+            raise ValueError(
+                f"data.languages: {run.tokenizer.path} knows {list(tokenizer.languages)}, got {language!r}; "
+                "name other languages, or leave tokenizer.path out to train a tokenizer"
+            )
+    return tokenizer

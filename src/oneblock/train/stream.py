@@ -52,7 +52,10 @@ class Stream:
         self.encoded: Rows = [encoded[index] for index in kept]
         self.tokenizer, self.special = tokenizer, tokens
         self.seed, self.accumulate, self.dropout, self.longest = seed, accumulate, dropout, longest
-        self.batches = Batches([(len(source), len(target)) for source, target in self.encoded], budget, seed)
+        try:
+            self.batches = Batches([(len(source), len(target)) for source, target in self.encoded], budget, seed)
+        except ValueError as error:
+            raise ValueError(f"batch.{error}") from None
         per_epoch = self.batches.steps_per_epoch
         self.width = per_epoch if not dropout else max(1, min(per_epoch, POOL * per_epoch // len(kept)))
         self.pools: dict[tuple[int, int], list[Rows]] = {}

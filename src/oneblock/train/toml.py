@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import tomllib
 import types
@@ -10,6 +9,8 @@ import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, Literal, TypeVar
+
+from oneblock.hint import nearest
 
 __all__ = ["build", "dump", "parse_value", "put_key"]
 
@@ -32,7 +33,7 @@ def build(cls: type[T], table: Mapping[str, Any], path: str = "") -> T:
         elif rest:
             values[rest][key] = value
         else:
-            raise ValueError(f"{where}: unknown key{_nearest(key, known)}")
+            raise ValueError(f"{where}: unknown key; {nearest(key, known)}")
     for name, item in known.items():
         if name not in values and item.default is MISSING and item.default_factory is MISSING:
             raise ValueError(f"{path}{name}: missing")
@@ -89,7 +90,7 @@ def _read(value: Any, hint: Any, item: Field[Any], where: str) -> Any:
     try:
         result = _convert(value, hint)
     except TypeError:
-        near = _nearest(value, typing.get_args(hint)) if isinstance(value, str) else ""
+        near = f"; {nearest(value, typing.get_args(hint))}" if typing.get_origin(hint) is Literal else ""
         raise ValueError(f"{where}: expected {_expected(hint)}, got {_shown(value)}{near}") from None
     least, most = item.metadata.get("least"), item.metadata.get("most")
     low = least is not None and not result >= least
@@ -145,11 +146,6 @@ def _expected(hint: Any) -> str:
 def _shown(value: Any) -> str:
     text = _value(value) if not isinstance(value, Mapping) else "a table"
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _nearest(name: str, known: Any) -> str:
-    found = difflib.get_close_matches(name, [str(word) for word in known], n=1, cutoff=0.5)
-    return f"; did you mean {found[0]!r}?" if found else f"; known: {', '.join(map(str, known))}"
 
 
 def _key(name: str) -> str:

@@ -1,153 +1,117 @@
-"""A model as a folder: spec.json says what it is, model.safetensors holds its tensors, each once. No pickle, ever."""
+"""A model as a folder: ours (spec.json and model.safetensors, each tensor once) or the hub's. No pickle, ever."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from oneblock.bricks import build_model
 from oneblock.files import replacing
-from oneblock.spec import Spec, from_dict, nearest, to_dict
+from oneblock.spec import Spec, to_dict
+from oneblock.spec.read import read
+from oneblock.weights.fetch import fetched
+from oneblock.weights.fill import empty, fill, spec_of, unique
+from oneblock.weights.foreign import read_foreign, recognised
+from oneblock.weights.hub import CONFIG, read_hub, write_hub
+from oneblock.weights.tensors import WEIGHTS, converted, pickled, stored
 
-SPEC, WEIGHTS = "spec.json", "model.safetensors"
-PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
-WRAPPERS = ("_orig_mod", "module")
-"""What torch.compile and DistributedDataParallel put into keys."""
+SPEC = "spec.json"
 
 
-def save(model: nn.Module, folder: str | Path, dtype: torch.dtype | None = None) -> None:
-    """Write a model into a folder: spec.json and model.safetensors, each by one rename.
+def save(
+    model: nn.Module,
+    folder: str | Path,
+    dtype: torch.dtype | None = None,
+    format: Literal["oneblock", "hf"] = "oneblock",
+    family: str | None = None,
+) -> None:
+    """Write a model into a folder, each file by one rename.
 
     Args:
-        model: made by `oneblock.build`, wrapped or not.
+        model: made by `oneblock.build` or `oneblock.load`, wrapped or not.
         folder: made if needed; files of those names in it are replaced.
         dtype: store floating tensors in this dtype; by default as they are.
+        format: "oneblock" writes spec.json and model.safetensors; "hf" config.json and model.safetensors as Hugging
+            Face's transformers opens them.
+        family: whose files to write in format "hf"; by default the first family that the spec belongs to.
+
+    Raises:
+        ValueError: an unknown format or family; a spec that no family's files can say.
     """
     folder = Path(folder)
+    if format == "hf":
+        write_hub(model, folder, dtype, family)
+        (folder / SPEC).unlink(missing_ok=True)  # it spoke of a model that was here before
+        return
+    if format != "oneblock":
+        raise ValueError(f"format: expected 'oneblock' or 'hf', got {format!r}")
     folder.mkdir(parents=True, exist_ok=True)
     spec = json.dumps(to_dict(spec_of(model)), indent=1) + "\n"
-    tensors = unique(model)
-    if dtype is not None:
-        tensors = {name: x.to(dtype) if x.is_floating_point() else x for name, x in tensors.items()}
+    tensors = {name: converted(x, dtype).contiguous() for name, x in unique(model).items()}
     # Both are written before either takes its name: a full disk leaves the old model, whatever the new spec is.
     with replacing(folder / SPEC) as spec_path, replacing(folder / WEIGHTS) as weights_path:
         spec_path.write_text(spec, encoding="utf-8")
         save_file(tensors, weights_path, metadata={"format": "pt"})
 
 
+def save_pretrained(
+    model: nn.Module, folder: str | Path, dtype: torch.dtype | None = None, family: str | None = None
+) -> None:
+    """Write a model into a folder that Hugging Face's transformers opens: `save` with format "hf".
+
+    >>> import tempfile, oneblock
+    >>> model = oneblock.build(oneblock.named("gpt2", dim=8, depth=1, heads=2, hidden=16, vocab=9, length=4))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_pretrained(model, folder)
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['config.json', 'model.safetensors']
+    """
+    save(model, folder, dtype, "hf", family)
+
+
 def load(
     folder: str | Path, device: str | torch.device = "cpu", dtype: torch.dtype | None = torch.float32
 ) -> nn.Module:
-    """The model in a folder, in eval mode.
+    """The model in a folder or on the hub, in eval mode. Files are memory-mapped; no pickle is read.
 
     Args:
-        folder: holds spec.json and model.safetensors.
+        folder: holds spec.json or a Hugging Face config.json, and safetensors (one file or shards); or a hub id such as
+            "org/name", fetched into the hub's own cache; or what `read_foreign` recognises by itself.
         device: where the tensors go.
         dtype: of floating tensors; None keeps what is stored.
 
     Raises:
-        ValueError: the folder or a file in it is missing, cut short, no safetensors, or does not fit the spec.
+        ValueError: the folder or a file in it is missing, cut short, no safetensors, or does not fit the spec; a config
+            that is not understood; a hub id that cannot be fetched.
     """
-    folder = Path(folder)
-    model = _empty(read_spec(folder))
-    tensors = read_tensors(folder / WEIGHTS)
-    if dtype is not None:
-        tensors = {name: x.to(dtype) if x.is_floating_point() else x for name, x in tensors.items()}
-    fill(model, tensors, folder / WEIGHTS)
+    folder = fetched(folder)
+    if not (folder / SPEC).is_file() and (folder / CONFIG).is_file():
+        return read_hub(folder, device, dtype)
+    if not (folder / SPEC).is_file() and recognised(folder):
+        return read_foreign(folder, None, device, dtype)
+    model = empty(read_spec(folder))
+    fill(model, {name: converted(x, dtype) for name, x in read_tensors(folder / WEIGHTS).items()}, folder / WEIGHTS)
     return model.to(device).eval()
 
 
 def read_spec(folder: Path) -> Spec:
     """The spec that a model folder holds."""
     if not folder.is_dir():
-        raise ValueError(f"{folder}: expected a model folder, found {'a file' if folder.exists() else 'nothing'} there")
+        there = "a file" if folder.exists() else "nothing"
+        raise ValueError(f"{folder}: expected a model folder, found {there} there{pickled(folder)}")
     path = folder / SPEC
     if not path.is_file():
-        raise ValueError(f"{path}: not there; a model folder holds {SPEC} and {WEIGHTS}")
-    try:
-        spec = from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: expected JSON, got something else ({error})") from None
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    if not isinstance(spec, Spec):
-        raise ValueError(f"{path}: expected a Model or a Seq2Seq, got {type(spec).__name__}")
-    return spec
+        raise ValueError(f"{path}: not there; a model folder holds {SPEC} or {CONFIG}, and {WEIGHTS}{pickled(folder)}")
+    return read(path)
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file, memory-mapped."""
-    if path.suffix in PICKLES:
-        raise ValueError(f"{path}: pickles can run code and are never read; convert it to safetensors elsewhere")
-    if not path.is_file():
+    if not path.is_file() and path.suffix == ".safetensors":
         raise ValueError(f"{path}: not there; a model folder holds {SPEC} and {WEIGHTS}")
-    try:
-        return load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"{path}: no whole safetensors file ({error}); it may be cut short, fetch it again") from None
-
-
-def fill(model: nn.Module, tensors: dict[str, Tensor], source: object = "tensors") -> None:
-    """Give a model its tensors by name: every one read, every parameter written, shapes equal; ties stay ties."""
-    tensors = {unwrapped(name): x for name, x in tensors.items()}
-    own = unique(model)
-    for name in sorted(own.keys() - tensors.keys()):
-        raise ValueError(f"{source}: {name} is missing; {nearest(name, tensors)}")
-    ties = _ties(model)
-    for name in sorted(tensors.keys() - {unwrapped(name) for name in ties}):
-        raise ValueError(f"{source}: {name} belongs to no parameter of this spec; {nearest(name, own)}")
-    for name, parameter in own.items():
-        if tensors[name].shape != parameter.shape:
-            raise ValueError(
-                f"{source}: {name}: expected shape {tuple(parameter.shape)}, got {tuple(tensors[name].shape)}"
-            )
-    model.load_state_dict({name: tensors[unwrapped(same)] for name, same in ties.items()}, assign=True)
-    for name, same in ties.items():
-        if name != same:
-            _retie(model, name, same)
-
-
-def unique(model: nn.Module) -> dict[str, Tensor]:
-    """Name -> tensor of a model, each tensor once, without the prefixes of wrappers."""
-    state = model.state_dict()
-    return {unwrapped(name): state[name].detach().contiguous() for name, same in _ties(model).items() if name == same}
-
-
-def unwrapped(name: str) -> str:
-    """A key without what wrappers put into it.
-
-    >>> unwrapped("module._orig_mod.norm.weight")
-    'norm.weight'
-    """
-    return ".".join(part for part in name.split(".") if part not in WRAPPERS)
-
-
-def spec_of(model: nn.Module) -> Spec:
-    """The spec of a model, wrapped or not."""
-    for module in model.modules():
-        if hasattr(module, "spec"):
-            return module.spec
-    raise ValueError(f"save: {type(model).__name__} has no spec; expected a model made by oneblock.build")
-
-
-def _empty(spec: Spec) -> nn.Module:
-    with torch.device("meta"):
-        return build_model(spec)
-
-
-def _ties(model: nn.Module) -> dict[str, str]:
-    """Every key of the state dict -> the first key that holds the same parameter."""
-    first: dict[int, str] = {}
-    named = model.named_parameters(remove_duplicate=False)
-    ties = {name: first.setdefault(id(parameter), name) for name, parameter in named}
-    return {name: ties.get(name, name) for name in model.state_dict(keep_vars=True)}
-
-
-def _retie(model: nn.Module, name: str, same: str) -> None:
-    owner, _, leaf = name.rpartition(".")
-    setattr(model.get_submodule(owner), leaf, model.get_parameter(same))
+    files = stored(path)
+    return dict(zip(files.files, files.read(files.files), strict=True))

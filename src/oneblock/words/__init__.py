@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from difflib import get_close_matches
 
+from oneblock.hint import nearest
 from oneblock.words.bricks import BRICKS
+from oneblock.words.differences import DIFFERENCES
 from oneblock.words.entry import LANGUAGES, Entry, Lang, Said
+from oneblock.words.experts import EXPERTS
+from oneblock.words.heads import HEADS
 from oneblock.words.labels import LABELS
+from oneblock.words.scalings import SCALINGS
 from oneblock.words.steps import STEPS
 from oneblock.words.wirings import JOINTS
 
 __all__ = ["ENTRIES", "LABELS", "LANGUAGES", "Entry", "Lang", "Said", "label", "language", "say"]
 
-ENTRIES: dict[str, Entry] = BRICKS | JOINTS | STEPS
+ENTRIES: dict[str, Entry] = BRICKS | EXPERTS | HEADS | SCALINGS | JOINTS | STEPS | DIFFERENCES
 """kind -> entry. A kind is the name of a spec type, with a variant after a dot ("Attention.cross"), or of a step."""
 
 
@@ -33,7 +37,7 @@ def say(kind: str | type, lang: str = "en") -> Said:
     """
     key = kind if isinstance(kind, str) else kind.__name__
     if key not in ENTRIES:
-        raise ValueError(f"kind: no words for {key!r}; {_nearest(key, list(ENTRIES))}")
+        raise ValueError(f"kind: no words for {key!r}; {nearest(key, ENTRIES)}")
     entry = ENTRIES[key]
     name, purpose = entry.zh if known(lang) == "zh" else entry.en
     return Said(key, name, entry.symbol, entry.formula, entry.latex, purpose)
@@ -46,7 +50,7 @@ def label(key: str, lang: str = "en", *filling: object) -> str:
     '8 个头 × 64'
     """
     if key not in LABELS:
-        raise ValueError(f"label: no label {key!r}; {_nearest(key, list(LABELS))}")
+        raise ValueError(f"label: no label {key!r}; {nearest(key, LABELS)}")
     return LABELS[key][LANGUAGES.index(known(lang))].format(*filling)
 
 
@@ -74,8 +78,3 @@ def known(lang: str) -> Lang:
         if one == lang:
             return one
     raise ValueError(f"language: expected en or zh, got {lang!r}")
-
-
-def _nearest(word: str, names: list[str]) -> str:
-    close = get_close_matches(word, names, n=1, cutoff=0.5)
-    return f"did you mean {close[0]}?" if close else f"known: {', '.join(sorted(names))}"

@@ -19,6 +19,7 @@ from oneblock.spec import (
     Tokens,
     Wiring,
 )
+from oneblock.zoo.family import Family
 
 
 def vaswani(
@@ -33,6 +34,8 @@ def vaswani(
     value_dim: int | None = None,
     position: Sinusoidal | Learned = Sinusoidal(),
     wiring: Wiring = "post",
+    activation: Any = "relu",
+    decoder_depth: int | None = None,
     length: int | None = None,
     tokens: Tokens = Tokens(pad=0, bos=1, eos=2, start=1),
 ) -> Seq2Seq:
@@ -47,14 +50,14 @@ def vaswani(
     """
     everyone = Attention(heads, head_dim=head_dim, value_dim=value_dim, mask=Full(), bias=bias)
     earlier = Attention(heads, head_dim=head_dim, value_dim=value_dim, bias=bias)
-    ffn = FeedForward(hidden, "relu", bias=True)
+    ffn = FeedForward(hidden, activation, bias=True)
     embedding = Embedding(vocab, position, scale="sqrt_dim", dropout=dropout)
     encode = Block(everyone, ffn, wiring=wiring, dropout=dropout)
     decode = Block(earlier, ffn, cross=everyone, wiring=wiring, dropout=dropout)
     last = LayerNorm() if wiring == "pre" else None
     return Seq2Seq(
-        encoder=Model(dim, embedding, (encode,) * depth, last, head=None, length=length, tokens=tokens),
-        decoder=Model(dim, embedding, (decode,) * depth, last, head=Head(tied=True), length=length, tokens=tokens),
+        encoder=Model(dim, embedding, (encode,) * depth, last, None, length, tokens),
+        decoder=Model(dim, embedding, (decode,) * (decoder_depth or depth), last, Head(tied=True), length, tokens),
     )
 
 
@@ -81,3 +84,5 @@ TABLE_3: dict[str, dict[str, Any]] = {
     "E-learned": {"position": Learned(length=1024)},
 }
 """Rows of Table 3. Label smoothing (rows D) belongs to training, not to the architecture: those two equal base."""
+
+VASWANI = Family(vaswani, {f"vaswani-{row}": arguments for row, arguments in TABLE_3.items()})

@@ -1,22 +1,23 @@
-"""A spec as plain dictionaries and lists, for JSON; and back, refusing whatever it does not understand."""
+"""A tree as plain dictionaries and lists, for JSON; and back, refusing whatever it does not understand."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from types import NoneType, UnionType
+from types import ModuleType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from oneblock.spec import masks, model, norms, positions
-from oneblock.spec.choices import nearest
+from oneblock.hint import nearest
 
-TYPES = {
-    cls.__name__: cls
-    for module in (masks, norms, positions, model)
-    for cls in vars(module).values()
-    if isinstance(cls, type) and is_dataclass(cls) and cls.__module__ == module.__name__
-}
-"""Every type that a saved spec may name."""
+TYPES: dict[str, Any] = {}
+"""Every type that a saved tree may name; whoever defines types adds them with `known`."""
+
+
+def known(*modules: ModuleType) -> None:
+    """Let saved trees name the dataclasses that these modules define."""
+    for module in modules:
+        own = (cls for cls in vars(module).values() if isinstance(cls, type) and cls.__module__ == module.__name__)
+        TYPES.update({cls.__name__: cls for cls in own if is_dataclass(cls)})
 
 
 def to_dict(value: Any) -> Any:
@@ -50,21 +51,21 @@ def from_dict(saved: Any, path: str = "spec") -> Any:
     if not isinstance(name, str) or name not in TYPES:
         raise ValueError(f"{path}.type: {name!r} is no type of a spec; {nearest(name, TYPES)}")
     cls = TYPES[name]
-    known = {field.name: field for field in fields(cls)}
+    own = {field.name: field for field in fields(cls)}
     hints = get_type_hints(cls)
     values = {}
     for key, part in saved.items():
         if key == "type":
             continue
-        if key not in known:
-            raise ValueError(f"{path}.{key}: {name} has no such key; {nearest(key, known)}")
+        if key not in own:
+            raise ValueError(f"{path}.{key}: {name} has no such key; {nearest(key, own)}")
         value = from_dict(part, f"{path}.{key}")
-        if cls is masks.Every:
+        if get_origin(hints[key]) is frozenset:
             value = frozenset(value)
         if not _fits(value, hints[key]):
             raise ValueError(f"{path}.{key}: expected {_said(hints[key])}, got {value!r}")
         values[key] = value
-    missing = [k for k, f in known.items() if k not in values and f.default is MISSING and f.default_factory is MISSING]
+    missing = [k for k, f in own.items() if k not in values and f.default is MISSING and f.default_factory is MISSING]
     if missing:
         raise ValueError(f"{path}: {name} needs {', '.join(missing)}")
     return cls(**values)

@@ -1,0 +1,86 @@
+"""`oneblock generate`: a model writes on where a text ends, or answers a source; one answer is shown as it grows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from oneblock.cli import texts as shared
+
+EXAMPLE = 'oneblock generate runs/story "Once upon a time" --do-sample --top-p 0.9 --seed 1'
+
+
+NAMES = (
+    "max_new_tokens do_sample temperature top_k top_p min_p typical_p repetition_penalty no_repeat_ngram_size "
+    "num_beams num_return_sequences length_penalty seed cache compile to"
+)
+"""Options that go on as they are."""
+
+
+def run(
+    model: shared.Model,
+    prompts: Annotated[list[str] | None, typer.Argument(metavar="PROMPT…", help="Prompts, each in quotes.")] = None,
+    file: shared.File = None,
+    max_new_tokens: Annotated[int, typer.Option(help="Tokens of an answer at the most.")] = 100,
+    do_sample: Annotated[bool, typer.Option("--do-sample", help="Draw tokens, not the likeliest.")] = False,
+    temperature: Annotated[float, typer.Option(help="Above 1 more various, below 1 more certain.")] = 1.0,
+    top_k: Annotated[int | None, typer.Option(help="Draw from so many likeliest tokens.")] = None,
+    top_p: Annotated[float, typer.Option(help="Draw from the fewest tokens of that probability.")] = 1.0,
+    min_p: Annotated[float | None, typer.Option(help="... at least that share of the likeliest's.")] = None,
+    typical_p: Annotated[float, typer.Option(help="... the most typical of that probability.")] = 1.0,
+    repetition_penalty: Annotated[float, typer.Option(help="Above 1: what came before comes less.")] = 1.0,
+    no_repeat_ngram_size: Annotated[int, typer.Option(help="No so many tokens twice.")] = 0,
+    num_beams: Annotated[int, typer.Option(help="Answers kept at each step; 1 is greedy.")] = 1,
+    num_return_sequences: Annotated[int, typer.Option(help="Answers to each prompt, best first.")] = 1,
+    length_penalty: Annotated[float, typer.Option(help="Of beams: above 0 favours long answers.")] = 1.0,
+    early_stopping: Annotated[str, typer.Option(help="Of beams: true, false or never.")] = "false",
+    stop: Annotated[list[str] | None, typer.Option(help="End where this appears; repeatable.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The same draws again.")] = None,
+    to: Annotated[str | None, typer.Option(metavar="en|zh", help="Target language, of a translator.")] = None,
+    cache: Annotated[str | None, typer.Option(help="growing, static or rolling.")] = None,
+    compile: Annotated[bool, typer.Option("--compile", help="Make each step one graph.")] = False,
+    as_json: shared.Json = False,
+    device: shared.Device = "auto",
+    dtype: shared.Dtype = "float32",
+    threads: shared.Threads = None,
+) -> None:
+    """Write on: the prompt and what follows; of an encoder-decoder, what it answers.
+
+    Prompts come from the arguments, else the lines of --file, else those of standard input.
+    """
+    options = _options(locals())
+    asked = shared.read("generate", prompts, file, EXAMPLE)
+    pipeline = shared.opened(model, device, dtype, threads)
+    if len(asked) == 1 and num_beams == 1 and num_return_sequences == 1 and not as_json:
+        _write(pipeline, asked[0], options)
+        return
+    with shared.warned():
+        found = pipeline.generate(asked, **options)
+    for answer in (answer for answers in found for answer in answers):
+        print(json.dumps(asdict(answer), ensure_ascii=False) if as_json else _whole(pipeline, answer))
+
+
+def _options(told: dict[str, Any]) -> dict[str, Any]:
+    """What was asked for on the command line, as `generate` takes it."""
+    early = told["early_stopping"]
+    if early not in ("true", "false", "never"):
+        raise ValueError(f"--early-stopping: expected true, false or never, got {early!r}")
+    others = {"early_stopping": {"true": True, "false": False}.get(early, early), "stop_strings": told["stop"] or None}
+    return {name: told[name] for name in NAMES.split()} | others
+
+
+def _write(pipeline: Any, prompt: str, options: dict[str, Any]) -> None:
+    """Show one answer while it is written."""
+    with shared.warned():
+        pieces = pipeline.stream(prompt, **options)
+    print("" if pipeline.pair else prompt, end="", flush=True)
+    for piece in pieces:
+        print(piece, end="", flush=True)
+    print()
+
+
+def _whole(pipeline: Any, answer: Any) -> str:
+    return answer.text if pipeline.pair else answer.prompt + answer.text

@@ -1,0 +1,23 @@
+"""Every family and head type against the reference library: one random config each; more by benchmarks.agreement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("transformers", reason="the reference library is not installed")
+
+from benchmarks.agreement import FAMILIES_FILES  # noqa: E402, F401 - they register their cases
+from benchmarks.agreement.cases import CASES, passed  # noqa: E402
+from benchmarks.agreement.measure import measure  # noqa: E402
+
+EVERY = [(family, name) for family, case in CASES.items() for name in case.classes]
+
+
+@pytest.mark.parametrize(("family", "name"), EVERY, ids=lambda x: x)
+@pytest.mark.parametrize("index", [0])
+def test_equal_to_the_reference(family: str, name: str, index: int, tmp_path: Path) -> None:
+    found = measure(CASES[family], name, index, tmp_path)
+    assert found
+    assert passed(found) == {}

@@ -1,0 +1,154 @@
+"""What generate, stream, score, embed, fill and classify refuse: in one line, before anything is computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from oneblock.bricks import build_model
+from oneblock.cache import make
+from oneblock.generate import GenerationConfig, classify, embed, fill, generate, score, stream
+from oneblock.spec import Classify, Full, Pool, put
+from specs import VOCAB, language_model, translator
+
+
+@pytest.fixture(scope="module")
+def causal() -> Any:
+    return build_model(language_model()).eval()
+
+
+@pytest.fixture(scope="module")
+def masked() -> Any:
+    return build_model(language_model(attention={"mask": Full()})).eval()
+
+
+@pytest.mark.parametrize(
+    "prompts", [[], [[]], [[5], []], torch.zeros(1, 0, dtype=torch.long), torch.zeros(0, 3, dtype=torch.long)], ids=str
+)
+def test_B76_an_empty_prompt(causal: Any, prompts: Any) -> None:
+    with pytest.raises(ValueError, match="empty prompt"):
+        generate(causal, prompts)
+
+
+def test_B76_a_prompt_that_is_all_padding(causal: Any) -> None:
+    with pytest.raises(ValueError, match=r"prompt 2 \(an empty prompt\)"):
+        generate(causal, torch.full((2, 3), 5), torch.tensor([[1, 1, 1], [0, 0, 0]]))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"max_new_tokens": 0}, "max_new_tokens: expected a whole number from 1 to 1,000,000, got 0"),
+        ({"max_new_tokens": -1}, "max_new_tokens"),
+        ({"max_new_tokens": 10**9}, "max_new_tokens"),
+        ({"max_new_tokens": 2.5}, "max_new_tokens"),
+        ({"min_new_tokens": 30}, "at most max_new_tokens=20"),
+        ({"num_return_sequences": 0}, "num_return_sequences"),
+        ({"num_return_sequences": 10**9, "do_sample": True}, "num_return_sequences"),
+        ({"num_return_sequences": 2}, "greedy search has one answer"),
+        ({"num_return_sequences": 3, "num_beams": 2}, "at most num_beams=2, got 3"),
+        ({"num_beams": 0}, "num_beams"),
+        ({"temperature": float("nan")}, "temperature"),
+        ({"temperature": float("inf")}, "temperature"),
+        ({"top_k": -1}, "top_k"),
+        ({"top_p": 0.0}, "top_p: expected a finite number above 0 and at most 1, got 0.0"),
+        ({"top_p": 1.5}, "top_p"),
+        ({"min_p": -0.1}, "min_p"),
+        ({"typical_p": 0.0}, "typical_p"),
+        ({"repetition_penalty": 0.0}, "repetition_penalty"),
+        ({"no_repeat_ngram_size": -1}, "no_repeat_ngram_size"),
+        ({"length_penalty": float("inf")}, "length_penalty"),
+        ({"early_stopping": "always"}, 'expected True, False or "never"'),
+        ({"stop_strings": ["x"] * 10_000}, "stop_strings: expected up to 1,024"),
+        ({"stop_strings": [""]}, "stop_strings"),
+        ({"stop_strings": ["x"]}, "pass tokenizer="),
+        ({"bad_words_ids": [[]]}, "bad_words_ids"),
+        ({"suppress_tokens": [99]}, "expected ids of the vocabulary of 13, got 99"),
+        ({"eos_token_id": 99}, "eos_token_id: expected ids of the vocabulary of 13, got 99"),
+        ({"num_beam": 3}, "did you mean num_beams"),
+        ({"cache": "statik"}, "cache: expected"),
+        ({"cache": "rolling"}, '"rolling" is for windowed attention'),
+        ({"prefill_chunk": 0}, "prefill_chunk"),
+    ],
+    ids=str,
+)
+def test_B77_numbers_have_bounds_that_are_checked_first(causal: Any, options: dict[str, Any], says: str) -> None:
+    called = []
+    handle = causal.register_forward_pre_hook(lambda *_: called.append(1))
+    with pytest.raises(ValueError, match=says.replace("(", r"\(")):
+        generate(causal, [[5, 6]], **options)
+    handle.remove()
+    assert not called
+
+
+@pytest.mark.parametrize(
+    ("prompts", "mask", "says"),
+    [
+        ([[5, VOCAB]], None, "expected ids of the vocabulary of 13, got 13"),
+        ([[-1, 5]], None, "got -1"),
+        ("text", None, "encode the text first"),
+        (torch.rand(1, 3), None, "expected whole numbers"),
+        (torch.full((1, 2, 3), 5), None, "expected whole numbers"),
+        (torch.full((1, 3), 5), torch.ones(1, 2), r"attention_mask: expected \(1, 3\)"),
+        ([[5]], torch.ones(1, 1), "leave it out"),
+    ],
+    ids=str,
+)
+def test_prompts_that_are_none(causal: Any, prompts: Any, mask: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        generate(causal, prompts, mask)
+
+
+def test_each_model_names_the_verb_that_fits(causal: Any, masked: Any) -> None:
+    pair = build_model(translator())
+    labels = build_model(put(masked.spec, "head", Classify(labels=3)))
+    pooled = build_model(put(masked.spec, "head", Pool()))
+    ids = torch.tensor([[5, 6]])
+    for call, model, says in (
+        (generate, masked, "an encoder that sees both sides"),
+        (generate, labels, "a classifier of 3 labels; use classify"),
+        (generate, pooled, "use embed"),
+        (generate, torch.nn.Linear(2, 2), "Linear, which has no spec"),
+        (score, masked, "use fill or embed"),
+        (classify, causal, "a causal language model; use generate or score"),
+        (embed, torch.nn.Linear(2, 2), "Linear"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            call(model, ids)
+    for model, says in ((causal, "a causal language model"), (pair, "an encoder-decoder"), (labels, "a classifier")):
+        with pytest.raises(ValueError, match=says):
+            fill(model, ids, 4)
+    with pytest.raises(ValueError, match="expected a gap"):
+        fill(masked, ids, 4)
+    with pytest.raises(ValueError, match="top_k"):
+        fill(masked, ids, 5, top_k=0)
+    with pytest.raises(ValueError, match="pooling"):
+        embed(masked, ids, pooling="max")
+    with pytest.raises(ValueError, match="got none; pass targets="):
+        score(pair, ids)
+    with pytest.raises(ValueError, match="join them"):
+        score(causal, ids, ids)
+
+
+def test_a_stream_is_of_one_answer(causal: Any) -> None:
+    for prompts, options in (
+        ([[5], [6]], {}),
+        ([5], {"num_beams": 2}),
+        ([5], {"do_sample": True, "num_return_sequences": 2}),
+    ):
+        with pytest.raises(ValueError, match="stream: expected one prompt and one answer"):
+            stream(causal, prompts, **options)
+
+
+def test_a_cache_of_another_model(causal: Any) -> None:
+    with pytest.raises(ValueError, match="cache: expected one for 2 layers, got one for 3"):
+        generate(causal, [[5]], cache=make(language_model(depth=3)))
+
+
+def test_a_config_is_changed_by_options() -> None:
+    model = build_model(language_model())
+    config = GenerationConfig(max_new_tokens=3)
+    assert generate(model, [[5]], generation_config=config, max_new_tokens=2, eos_token_id=[]).shape == (1, 3)
+    assert config.max_new_tokens == 3
