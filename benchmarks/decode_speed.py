@@ -102,7 +102,9 @@ def words(folder: Path, vocab: int) -> None:
     from tokenizers.models import WordLevel
 
     tokenizer = Tokenizer(WordLevel({f"w{i}": i for i in range(vocab)}, unk_token="w0"))
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="w0", bos_token="w1", eos_token="w2")
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="w0", bos_token="w1", eos_token="w2"
+    )
     fast.save_pretrained(folder)
 
 

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("transformers", reason="the reference library is not installed")
 
-from benchmarks.agreement import FAMILIES_FILES  # noqa: E402, F401 - they register their cases
-from benchmarks.agreement.cases import CASES, passed  # noqa: E402
-from benchmarks.agreement.measure import measure  # noqa: E402
+from benchmarks.agreement import FAMILIES_FILES  # noqa: F401 - they register their cases
+from benchmarks.agreement.cases import CASES, passed
+from benchmarks.agreement.measure import measure
 
 EVERY = [(family, name) for family, case in CASES.items() for name in case.classes]
 

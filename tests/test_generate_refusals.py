@@ -117,6 +117,9 @@ def test_each_model_names_the_verb_that_fits(causal: Any, masked: Any) -> None:
     ):
         with pytest.raises(ValueError, match=says):
             call(model, ids)
+    sorts = build_model(put(pair.spec, "decoder.head", Classify(labels=2)))
+    with pytest.raises(ValueError, match="an encoder-decoder that is a classifier of 2 labels"):
+        generate(sorts, ids)
     for model, says in ((causal, "a causal language model"), (pair, "an encoder-decoder"), (labels, "a classifier")):
         with pytest.raises(ValueError, match=says):
             fill(model, ids, 4)

@@ -1,3 +1,5 @@
+from importlib import import_module
+
 """The translator: order, directions, empty and long texts, and options that must not change the answer."""
 
 import pytest
@@ -102,7 +104,7 @@ def test_a_string_for_a_string(translator, tmp_path):
 def test_the_translator_in_the_package_is_read_once_and_is_the_default(translator, tmp_path, monkeypatch):
     weights.save(translator.model, tmp_path)
     translator.tokenizer.save(tmp_path)
-    monkeypatch.setattr("oneblock.generate.translator.PACKAGED", tmp_path)
+    monkeypatch.setattr(import_module("oneblock.generate.translator"), "PACKAGED", tmp_path)
     assert Translator.default() is Translator.default()
     assert oneblock.translate("我爱你。") == Translator.default()("我爱你。")[0].text == "I love you."
 

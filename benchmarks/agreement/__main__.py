@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 import transformers
-
 from benchmarks.agreement import FAMILIES_FILES  # noqa: F401 - they register their cases
 from benchmarks.agreement.cases import CASES, passed
 from benchmarks.agreement.measure import measure

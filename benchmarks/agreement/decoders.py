@@ -22,7 +22,9 @@ def rope(d: Draw, features: int = 4) -> dict[str, Any]:
         "default": {},
         "linear": {"factor": 4.0},
         "dynamic": {"factor": 2.0},
-        "llama3": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16},
+        "llama3": {
+            "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16,
+        },
         "yarn": {"factor": 4.0, "original_max_position_embeddings": 16},
         "longrope": {
             "factor": 4.0, "short_factor": short, "long_factor": [2 * x for x in short],

@@ -22,6 +22,8 @@ LENGTHS = (11, 6, 9)
 """Real tokens of each row."""
 DEVIATION = 0.2
 STEPS = 32
+EARLY, PENALTIES = (False, True, "never"), (1.0, 0.0, 2.0, 0.6)
+"""Rules of a beam search, one after the other over the configs."""
 BATCHES = 16
 
 
@@ -56,7 +58,9 @@ def measure(case: Case, name: str, index: int, folder: Path) -> dict[str, float]
         found["saved and opened"] = apart(answer(theirs, inputs), answer(again.eval(), inputs))
     found["same spec"] = float(oneblock.load(folder / "ours").spec != ours.spec)
     if kind in ("causal", "seq2seq"):
-        found["greedy tokens"] = greedy(kind, theirs, ours)
+        found["greedy tokens"] = written(theirs, ours, max_new_tokens=STEPS, min_new_tokens=STEPS)
+        rule = {"early_stopping": EARLY[index % 3], "length_penalty": PENALTIES[index % 4]}
+        found["beam tokens"] = written(theirs, ours, max_new_tokens=STEPS // 2, num_beams=4, **rule)
     found["bfloat16 ratio"] = halves(case, kind, theirs, ours)
     return found
 
@@ -181,32 +185,22 @@ def gradients(theirs: nn.Module, ours: nn.Module) -> float:
 
 
 @torch.no_grad()
-def greedy(kind: str, theirs: nn.Module, ours: nn.Module) -> float:
-    """0 where 32 greedy steps with a cache give the same tokens."""
+def written(theirs: nn.Module, ours: nn.Module, **options: Any) -> float:
+    """0 where both `generate` the same tokens for prompts of equal length, given the same choices."""
     ids = torch.randint(5, VOCAB, (2, 5), generator=torch.Generator().manual_seed(9))
-    options: dict[str, Any] = {"max_new_tokens": STEPS, "min_new_tokens": STEPS, "do_sample": False, "num_beams": 1}
-    expected = theirs.generate(ids, attention_mask=torch.ones_like(ids), pad_token_id=0, **options)[:, -STEPS:]
-    banned = theirs.generation_config.eos_token_id
-    tokens, cache = [], None
-    if kind == "seq2seq":
-        start = torch.full((2, 1), ours.spec.decoder.tokens.start)
-        out = ours(ids, decoder_input_ids=start, use_cache=True)
-    else:
-        out = ours(ids, use_cache=True)
-    for _ in range(STEPS):
-        logits = out.logits[:, -1].clone()
-        if banned is not None:
-            logits[:, banned] = -torch.inf
-        tokens.append(logits.argmax(-1))
-        cache = out.cache
-        step = tokens[-1][:, None]
-        new = (
-            {"decoder_input_ids": step, "encoder_outputs": out.encoder_outputs}
-            if kind == "seq2seq"
-            else {"input_ids": step}
-        )
-        out = ours(**new, cache=cache)
-    return float(not torch.equal(torch.stack(tokens, 1), expected))
+    options |= {"do_sample": False, "pad_token_id": 0}
+    theirs.generation_config.forced_eos_token_id = None
+    expected = theirs.generate(ids, attention_mask=torch.ones_like(ids), **options)
+    found = oneblock.generate(ours, ids, torch.ones_like(ids), **options)
+    ends = theirs.generation_config.eos_token_id
+    ends = set(ends if isinstance(ends, list) else [ends])
+    return float(ended(found, ends) != ended(expected, ends))
+
+
+def ended(rows: Tensor, ends: set[int]) -> list[list[int]]:
+    """Rows up to their first end token behind the start; what fills them up is a matter of taste."""
+    at = [next((i for i, token in enumerate(row) if i and token in ends), len(row)) for row in rows.tolist()]
+    return [row[:stop] for row, stop in zip(rows.tolist(), at, strict=True)]
 
 
 @torch.no_grad()
