@@ -1,6 +1,6 @@
-from importlib import import_module
-
 """The translator: order, directions, empty and long texts, and options that must not change the answer."""
+
+from importlib import import_module
 
 import pytest
 import torch
