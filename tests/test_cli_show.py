@@ -96,7 +96,7 @@ def test_a_spec_whose_parts_do_not_fit_is_refused(tmp_path: Path) -> None:
 
 def test_an_unknown_name_hints_at_the_nearest() -> None:
     assert refused("vaswanni") == (
-        "vaswanni: expected a model's name, a spec.json or its folder; did you mean vaswani?"
+        "vaswanni: expected a model's name, a spec.json or config.json, or a folder with one; did you mean vaswani?"
     )
 
 

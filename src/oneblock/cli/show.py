@@ -20,7 +20,8 @@ from oneblock.hint import nearest
 from oneblock.spec import Spec, to_dict
 from oneblock.spec.read import read
 from oneblock.words import language
-from oneblock.zoo import named, names
+from oneblock.zoo import FAMILIES, named, names
+from oneblock.zoo.config import read_public
 
 FORMULA = 34
 """Columns that a formula needs at least."""
@@ -30,7 +31,7 @@ EXAMPLE = "oneblock show vaswani --svg vaswani.svg"
 
 def run(
     spec: Annotated[
-        str, typer.Argument(metavar="SPEC", help="A model's name, a spec.json, or a folder that holds one.")
+        str, typer.Argument(metavar="SPEC", help="A model's name, or a spec.json, a config.json, or a folder with one.")
     ],
     depth: Annotated[int, typer.Option(min=0, help="0 the whole, 1 its parts, 2 sublayers, 3 the steps in them.")] = 2,
     length: Annotated[
@@ -64,10 +65,13 @@ def find(name: str) -> Spec:
     if name in names():
         return named(name)
     path = Path(name)
-    path = path / "spec.json" if path.is_dir() else path
+    if path.is_dir():
+        path = path / ("spec.json" if (path / "spec.json").is_file() else "config.json")
     if not path.is_file():
-        raise ValueError(f"{name}: expected a model's name, a spec.json or its folder; {nearest(name, names())}")
-    return read(path)
+        hint = nearest(name, names())
+        hint = hint if hint.startswith("did you mean") else "`oneblock models` lists the names"
+        raise ValueError(f"{name}: expected a model's name, a spec.json or config.json, or a folder with one; {hint}")
+    return read_public(path, FAMILIES)[2] if path.name == "config.json" else read(path)
 
 
 def _rich(rows: tuple[Row, ...], lang: str, room: int) -> Table:
@@ -91,4 +95,10 @@ def _rich(rows: tuple[Row, ...], lang: str, room: int) -> Table:
 def _called(name: str) -> str:
     """What a figure of this spec is called: its name, or that of its file or folder."""
     path = Path(name)
-    return name if name in names() else path.resolve().parent.name if path.name == "spec.json" else path.stem
+    return (
+        name
+        if name in names()
+        else path.resolve().parent.name
+        if path.name in ("spec.json", "config.json")
+        else path.stem
+    )

@@ -42,4 +42,7 @@ def factor(before: int, after: int) -> str:
     >>> factor(2, 5), factor(0, 5), factor(5, 5)
     (' (× 2.5)', '', '')
     """
-    return f" (× {after / before:.3g})" if before and after and before != after else ""
+    if not before or not after or before == after:
+        return ""
+    times = after / before
+    return f" (× {times:,.0f})" if times >= 1000 else f" (× {times:.3g})"

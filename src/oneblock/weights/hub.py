@@ -12,14 +12,14 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from oneblock.files import read_json, replacing
+from oneblock.files import replacing
 from oneblock.hint import nearest
 from oneblock.weights import rows
 from oneblock.weights.fill import empty, fill, spec_of, ties, unique
 from oneblock.weights.spelt import Spelt
 from oneblock.weights.tensors import INDEX, WEIGHTS, Stored, converted, stored
 from oneblock.zoo import FAMILIES
-from oneblock.zoo.config import read_config, write_config
+from oneblock.zoo.config import read_public, write_config
 from oneblock.zoo.family import Family
 
 CONFIG = "config.json"
@@ -33,13 +33,7 @@ def read_hub(folder: Path, device: str | torch.device = "cpu", dtype: torch.dtyp
     Raises:
         ValueError: what is wrong with the config or the files, or a tensor that is missing, left over, or misshapen.
     """
-    config = read_json(folder / CONFIG)
-    if not isinstance(config, dict):
-        raise ValueError(f"{folder / CONFIG}: expected an object of keys and values, got {type(config).__name__}")
-    try:
-        family, name, spec = read_config(config, FAMILIES)
-    except ValueError as error:
-        raise ValueError(f"{folder / CONFIG}: {error}") from None
+    family, name, spec = read_public(folder / CONFIG, FAMILIES)
     model = empty(spec)
     fill(model, named(stored(folder), model, family, name, dtype, folder), folder)
     return model.to(device).eval()

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from oneblock.bricks import EncoderDecoder
-from oneblock.files import read_json
 from oneblock.spec import Classify, Tokens
 from oneblock.weights.fetch import fetched
 from oneblock.weights.fill import spec_of
@@ -25,7 +24,7 @@ from oneblock.weights.pairs import Pair, Paired, paired
 from oneblock.weights.reference import library, opened, opened_by
 from oneblock.weights.watch import Call, Calls, apart, largest, watch
 from oneblock.zoo import FAMILIES
-from oneblock.zoo.config import read_config
+from oneblock.zoo.config import read_public
 
 BEYOND = 10.0
 """How many times the noise of its own rounding a brick may be away."""
@@ -100,8 +99,7 @@ def verify(
     ours = load(folder)
     batches = [{"input_ids": checked(ours, ids)}] if ids else drawn(ours, length, seed)
     with opened(ours, fetched(folder), reference) as there:
-        config = read_json(there / CONFIG)
-        family, name, _ = read_config(config, FAMILIES)
+        family, name, _ = read_public(there / CONFIG, FAMILIES)
         table = paired(ours, family, name)
         names = [*{one: 0 for pair in table.pairs for one in pair.ours}]
         mine = run(ours, (*names, *HEADS), batches)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from oneblock.files import read_json
 from oneblock.hint import nearest
 from oneblock.spec import Seq2Seq, Spec, validate
 from oneblock.zoo.family import Family
@@ -42,6 +44,17 @@ def read_config(config: Mapping[str, Any], families: Families) -> tuple[Family, 
     except (TypeError, KeyError, AttributeError, IndexError, ArithmeticError) as error:
         raise ValueError(f"{name}: a value is not what this family has there ({error})") from None
     return family, listed[0], spec
+
+
+def read_public(path: Path, families: Families) -> tuple[Family, str, Spec]:
+    """`read_config` of a file. ValueError, one line that names the file: what is wrong."""
+    config = read_json(path)
+    if not isinstance(config, dict):
+        raise ValueError(f"{path}: expected an object of keys and values, got {type(config).__name__}")
+    try:
+        return read_config(config, families)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def arguments(config: Mapping[str, Any], family: Family) -> dict[str, Any]:
@@ -123,4 +136,4 @@ def _alike(config: Mapping[str, Any], families: Families, known: list[str]) -> s
     return f"its keys are most like those of {near.kind}, which does not have: {odd}"
 
 
-__all__ = ["Families", "arguments", "read_config", "write_config"]
+__all__ = ["Families", "arguments", "read_config", "read_public", "write_config"]
