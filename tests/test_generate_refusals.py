@@ -89,7 +89,7 @@ def test_B77_numbers_have_bounds_that_are_checked_first(causal: Any, options: di
         ([[5, VOCAB]], None, "expected ids of the vocabulary of 13, got 13"),
         ([[-1, 5]], None, "got -1"),
         ("text", None, "encode the text first"),
-        (torch.rand(1, 3), None, "expected whole numbers"),
+        (torch.full((1, 3), 0.5), None, "expected whole numbers"),
         (torch.full((1, 2, 3), 5), None, "expected whole numbers"),
         (torch.full((1, 3), 5), torch.ones(1, 2), r"attention_mask: expected \(1, 3\)"),
         ([[5]], torch.ones(1, 1), "leave it out"),
