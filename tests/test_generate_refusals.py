@@ -10,7 +10,7 @@ import torch
 from oneblock.bricks import build_model
 from oneblock.cache import make
 from oneblock.generate import GenerationConfig, classify, embed, fill, generate, score, stream
-from oneblock.spec import Classify, Full, Pool, put
+from oneblock.spec import Classify, Embedding, Full, Learned, Pool, put
 from specs import VOCAB, language_model, translator
 
 
@@ -155,3 +155,11 @@ def test_a_config_is_changed_by_options() -> None:
     config = GenerationConfig(max_new_tokens=3)
     assert generate(model, [[5]], generation_config=config, max_new_tokens=2, eos_token_id=[]).shape == (1, 3)
     assert config.max_new_tokens == 3
+
+
+def test_what_is_scored_must_fit_the_model() -> None:
+    model = build_model(language_model(length=8, embedding=Embedding(VOCAB, Learned(8)))).eval()
+    with pytest.raises(ValueError, match=f"ids of the vocabulary of {VOCAB}"):
+        score(model, torch.tensor([[5, VOCAB]]))
+    with pytest.raises(ValueError, match="the model has 8 positions"):
+        score(model, torch.full((1, 9), 5))

@@ -276,3 +276,10 @@ def test_B82_a_first_save_that_fails_leaves_nothing_that_looks_like_a_model(
         save(exact(language_model()), tmp_path / "new")
     assert not (tmp_path / "new" / "model.safetensors").exists()
     assert not list((tmp_path / "new").glob(".*"))
+
+
+def test_a_public_config_does_not_outlive_its_weights(tmp_path: Path) -> None:
+    model = oneblock.build(oneblock.named("gpt2", dim=8, depth=1, heads=2, hidden=16, vocab=9, length=4))
+    oneblock.save(model, tmp_path, format="hf")
+    oneblock.save(model, tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["model.safetensors", "spec.json"]

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from oneblock.bricks import EncoderDecoder, Transformer, shift_right
 from oneblock.bricks.loss import IGNORED
-from oneblock.generate.kind import causal_or_pair
+from oneblock.generate.kind import causal_or_pair, stream_of
+from oneblock.generate.prompts import prompts
 
 __all__ = ["perplexity", "score"]
 
@@ -32,7 +33,8 @@ def score(
     their end token and -100 behind it. All tokens are scored in one pass; the sum over a row is what a search reports
     as `logprob`. `attention_mask` (batch, length) belongs to `input_ids`. The model is used in the mode it is in.
 
-    ValueError: a model that predicts no next token, targets where none belong or none where some do.
+    ValueError: a model that predicts no next token, ids beyond its vocabulary, texts beyond its positions, targets
+    where none belong or none where some do.
 
     >>> from oneblock.bricks import build_model
     >>> from oneblock.zoo import named
@@ -40,7 +42,9 @@ def score(
     >>> score(model, torch.tensor([[5, 6, 2]]), torch.tensor([[7, 2, -100]])).shape
     torch.Size([1, 3])
     """
-    if causal_or_pair(model, "score") == "causal":
+    kind, reader = causal_or_pair(model, "score"), stream_of(model)
+    prompts(input_ids, attention_mask, vocab=reader.embedding.vocab, side=None).fits(reader)
+    if kind == "causal":
         if targets is not None:
             raise ValueError("score: a causal model scores input_ids themselves, got targets too; join them")
         x = model(input_ids, attention_mask, logits_to_keep=0).encoder_outputs.x

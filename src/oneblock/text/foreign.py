@@ -47,6 +47,8 @@ class ForeignTokenizer:
         self._rust = rust
         rust.no_truncation()
         rust.no_padding()
+        # Asked for once: the whole vocabulary is copied to tell its size.
+        self._size = max(rust.get_vocab(with_added_tokens=True).values(), default=-1) + 1
         self.roles = {role: at for role in ROLES if (at := self._role(role, named or {})) is not None}
         # A letter that the vocabulary has; without any, nothing can be said about what stands around it.
         letters = (letter for letter in "a1的." if rust.encode(letter, add_special_tokens=False).ids)
@@ -82,7 +84,7 @@ class ForeignTokenizer:
 
     def __len__(self) -> int:
         """Number of ids: one more than the largest."""
-        return max(self._rust.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+        return self._size
 
     def _role(self, role: str, named: dict[str, str]) -> int | None:
         spellings: Sequence[str] = (named[role],) if role in named else USUAL[role]

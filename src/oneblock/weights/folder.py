@@ -56,6 +56,7 @@ def save(
     with replacing(folder / SPEC) as spec_path, replacing(folder / WEIGHTS) as weights_path:
         spec_path.write_text(spec, encoding="utf-8")
         save_file(tensors, weights_path, metadata={"format": "pt"})
+    (folder / CONFIG).unlink(missing_ok=True)  # it names tensors that were here before
 
 
 def save_pretrained(

@@ -97,6 +97,11 @@ def verify(
     """
     known = library()
     ours = load(folder)
+    for name, parameter in ours.named_parameters():
+        if not bool(parameter.isfinite().all()):
+            raise ValueError(
+                f"{folder}: {name} holds numbers that are not finite, nothing can be compared; fetch it again"
+            )
     batches = [{"input_ids": checked(ours, ids)}] if ids else drawn(ours, length, seed)
     with opened(ours, fetched(folder), reference) as there:
         family, name, _ = read_public(there / CONFIG, FAMILIES)
