@@ -33,6 +33,7 @@ from benchmarks.renames import converted, largest_difference
 from torch import Tensor, nn
 
 from oneblock import weights
+from oneblock.files import write_file
 from oneblock.generate import Translator
 from oneblock.spec import Seq2Seq
 from oneblock.train import Run
@@ -140,7 +141,8 @@ def begin(run: Run, out: Path, device: torch.device, dtype: torch.dtype) -> tupl
     training = Training(setup, model, make_optimizer(model, run.optimizer), device, dtype)
     found = newest(training.folder)
     if found is None:
-        (out / "env.json").write_text(json.dumps(environment(device, dtype), indent=1) + "\n", encoding="utf-8")
+        write_file(out / "env.json", (json.dumps(environment(device, dtype), indent=1) + "\n").encode())
+        write_file(out / "tokenizer.json", setup.tokenizer.to_json().encode())
         return training, 0
     path, saved = found
     if saved["identity"] != setup.identity:

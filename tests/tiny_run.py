@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
-from oneblock.train import Run, train
+from oneblock.train import Result, Run, train
 
 ENGLISH = {"cat": "猫", "dog": "狗", "bird": "鸟", "child": "孩子", "teacher": "老师", "doctor": "医生"}
 VERBS = {"sees": "看见", "likes": "喜欢", "knows": "认识", "hears": "听见"}
@@ -53,6 +54,12 @@ def lay(folder: Path) -> Path:
     (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
     (folder / "run.toml").write_text(RUN, encoding="utf-8")
     return folder / "run.toml"
+
+
+def go(folder: Path, out: str = "out", *, resume: bool = False, **changes: Any) -> Result:
+    """Train it, quietly; `changes` are keys of the run file, a__b for a.b."""
+    overrides = [(key.replace("__", "."), str(value)) for key, value in changes.items()]
+    return train(Run.load(lay(folder), overrides), folder / out, resume=resume, progress=False, dtype="float32")
 
 
 if __name__ == "__main__":

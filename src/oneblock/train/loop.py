@@ -21,9 +21,10 @@ from oneblock.train.log import Log, Show, read_rows
 from oneblock.train.optimizer import make_optimizer
 from oneblock.train.same import check
 from oneblock.train.schedule import rate
-from oneblock.train.setup import Setup, open_folder, place, prepare, write_head
+from oneblock.train.setup import Setup, open_folder, prepare, write_head
 from oneblock.train.stream import Ahead
 from oneblock.train.task import precision, reseed, update
+from oneblock.weights.words import device_of
 
 __all__ = ["Result", "State", "train"]
 
@@ -94,7 +95,7 @@ def train(
     out = Path(out)
     if threads is not None:
         torch.set_num_threads(threads)
-    where = place(device)
+    where = device_of(device)
     kind = precision(dtype, where)
     open_folder(out, resume)
     setup = prepare(run, out, where)

@@ -19,7 +19,7 @@ from oneblock import zoo
 from oneblock.bricks import build_model
 from oneblock.files import sweep, write_file
 from oneblock.generate.pieces import capacity
-from oneblock.spec import Seq2Seq, Spec, from_dict, to_dict, validate
+from oneblock.spec import Head, Seq2Seq, Spec, from_dict, to_dict, validate
 from oneblock.spec.read import read
 from oneblock.text import Pair, Tokenizer
 from oneblock.train.config import ModelPart, Run
@@ -89,18 +89,6 @@ def write_head(setup: Setup, dtype: torch.dtype) -> None:
         write_file(setup.out / name, text.encode())
 
 
-def place(device: str) -> torch.device:
-    """The device of that name, which can hold a tensor; "auto" is a GPU where there is one. ValueError otherwise."""
-    name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    try:
-        where = torch.device(name)
-        torch.empty(1, device=where).cpu()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        said = str(error).partition("\n")[0][:100]
-        raise ValueError(f"--device: {device!r} cannot be used here ({said}); try auto or cpu") from None
-    return where
-
-
 def make_spec(part: ModelPart, tokenizer: Tokenizer) -> Seq2Seq:
     """The spec that `[model]` asks for, its vocabulary the tokenizer's; ValueError when it is no encoder-decoder.
 
@@ -114,12 +102,16 @@ def make_spec(part: ModelPart, tokenizer: Tokenizer) -> Seq2Seq:
         except ValueError as error:
             raise ValueError(f"model.spec: {error}") from None
     elif part.name is None:
-        raise ValueError(f"model.name: missing; name one of {', '.join(zoo.names())}, or give model.spec")
+        raise ValueError("model.name: missing; name one of `oneblock models`, or give model.spec")
     else:
         spec = _from_zoo(part.name, {"vocab": len(tokenizer)} | dict(part.arguments))
     if not isinstance(spec, Seq2Seq):
         raise ValueError(f"model: expected an encoder-decoder, got a {type(spec).__name__}")
+    if not isinstance(spec.decoder.head, Head):
+        raise ValueError("model: expected a decoder that ends in a head for tokens, as a translator has")
     for side in (spec.encoder, spec.decoder):
+        if side.balance:
+            raise ValueError(f"model.balance: this trainer's loss knows none, got {side.balance}; set it to 0")
         if side.embedding.vocab < len(tokenizer):
             raise ValueError(f"model.vocab: {side.embedding.vocab} is less than the tokenizer's {len(tokenizer)}")
     ids = (tokenizer.pad, tokenizer.eos)
