@@ -14,9 +14,11 @@ from benchmarks.agreement.measure import measure
 
 EVERY = [(family, name) for family, case in CASES.items() for name in case.classes]
 
+ROTATIONS = [("llama", "LlamaForCausalLM", index) for index in range(1, 6)]
+"""With the first, every way to stretch rotary positions comes up once."""
 
-@pytest.mark.parametrize(("family", "name"), EVERY, ids=lambda x: x)
-@pytest.mark.parametrize("index", [0])
+
+@pytest.mark.parametrize(("family", "name", "index"), [*((*one, 0) for one in EVERY), *ROTATIONS])
 def test_equal_to_the_reference(family: str, name: str, index: int, tmp_path: Path) -> None:
     found = measure(CASES[family], name, index, tmp_path)
     assert found

@@ -71,7 +71,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "outputs": ("Outputs (shifted right)", "输出（右移一位）"),
     "own matrix": ("a matrix of its own", "自有矩阵"),
     "padding counted": ("positions count padding", "位置把填充也算上"),
-    "paper": ("paper", "论文"),
+    "paper": ("family's paper", "家族论文"),
     "parameters": ("parameters", "参数"),
     "parameters of": ("{} parameters", "{} 个参数"),
     "per source token": ("{} per source token", "每个源词元 {} 字节"),
