@@ -116,6 +116,15 @@ def test_an_empty_folder_is_filled(source: Path, tmp_path: Path) -> None:
     assert "spec.json" in listing(tmp_path / "empty")
 
 
+@pytest.mark.parametrize("there", ["new", "a/b"])
+def test_the_source_is_only_read(source: Path, tmp_path: Path, there: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = listing(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=f"^{source.name}/{there}: lies in {source.name}, which is only read; name a"):
+        convert(source.name, Path(source.name, there))
+    assert listing(tmp_path) == before
+
+
 def full(*_args: object, **_rest: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -148,6 +148,26 @@ def test_a_spec_that_no_family_has_is_said(tmp_path: Path) -> None:
         verify(tmp_path)
 
 
+@pytest.mark.parametrize("family", ["gpt2", "bart", "t5", "bert", "qwen3"])
+def test_another_architecture_is_said_before_anything_runs(tmp_path: Path, family: str) -> None:
+    one, other = saved(tmp_path / "one", "llama"), saved(tmp_path / "other", family)
+    for a, b in ((one, other), (other, one)):
+        with pytest.raises(ValueError, match=f"^verify: {a} and {b} are not of one architecture: .* is .* and [^\n]*$"):
+            verify(a, b)
+
+
+@pytest.mark.parametrize("odd", [torch.nan, -torch.inf])
+def test_numbers_that_are_not_finite_are_refused(tmp_path: Path, odd: float) -> None:
+    def planted(_: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        tensors["model.layers.1.mlp.up_proj.weight"][0, 0] = odd
+
+    wrong = copied(saved(tmp_path / "right", "llama"), planted)
+    with pytest.raises(
+        ValueError, match=r"wrong: layers\.1\.feedforward\.up\.weight holds numbers that are not finite"
+    ):
+        verify(wrong)
+
+
 def test_without_the_other_library_one_kind_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(ValueError, match="transformers is not installed, and it is what we compare with; pip install"):

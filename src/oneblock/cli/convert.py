@@ -13,7 +13,6 @@ from oneblock.hint import nearest
 
 EXAMPLE = "oneblock convert models/gpt2 models/gpt2-here"
 FORMATS = ("oneblock", "hf")
-DTYPES = ("float32", "bfloat16", "float16")
 
 
 def run(
@@ -28,7 +27,8 @@ def run(
         str | None, typer.Option(help="Whose files to write with --format hf; by default the first that fits.")
     ] = None,
     dtype: Annotated[
-        str | None, typer.Option(metavar="|".join(DTYPES), help="Of the numbers; by default as they are stored.")
+        str | None,
+        typer.Option(metavar="float32|bfloat16|float16", help="Of the numbers; by default as they are stored."),
     ] = None,
     layout: Annotated[
         str | None, typer.Option(help="Of files without config.json; by default what the tensors' names show.")
@@ -42,14 +42,13 @@ def run(
 
     The result is read again and compared before it takes its place; DST must be new or empty.
     """
-    form, dtype = known("--format", form, FORMATS), dtype and known("--dtype", dtype, DTYPES)
-    kind = getattr(import_module("torch"), dtype) if dtype else None
+    form = known("--format", form, FORMATS)
     convert = import_module("oneblock.weights.convert").convert
-    found = convert(source, folder, form, family, kind, layout, sizes(size or []))
+    found = convert(source, folder, form, family, dtype, layout, sizes(size or []))
     if as_json:
         print(json.dumps(asdict(found), ensure_ascii=False, indent=2))
         return
-    said = "" if dtype is None else f" after conversion to {dtype}"
+    said = "" if dtype in (None, "auto") else f" after conversion to {dtype}"
     print(f"{found.folder}: {found.model}, {found.parameters:,} parameters, {found.dtype}, {found.bytes:,} bytes")
     print(f"wrote {', '.join(found.files)}; read again: every tensor equal bit for bit{said}")
 

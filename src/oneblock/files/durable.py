@@ -17,7 +17,8 @@ INTACT = "; what was there before is intact"
 def replacing(path: Path) -> Iterator[Path]:
     """A sibling path to write to; it takes the name `path` when the `with` ends well, and vanishes when it does not.
 
-    OSError, one line, where it cannot be written; what was there before is intact.
+    The file has the mode that `open` gives a new one, whatever the one who writes it gave it. OSError, one line, where
+    it cannot be written; what was there before is intact.
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "note.txt"
@@ -28,7 +29,11 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     sibling = path.with_name(TEMPORARY + path.name)
     try:
+        sibling.unlink(missing_ok=True)  # a killed process left it, in whatever mode
+        sibling.touch()
+        mode = sibling.stat().st_mode
         yield sibling
+        sibling.chmod(mode)
         with sibling.open("rb+") as written:
             os.fsync(written.fileno())
         os.replace(sibling, path)

@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,7 +16,6 @@ from torch import Tensor
 
 from oneblock import weights
 from oneblock.bricks import EncoderDecoder, Transformer
-from oneblock.files import read_json
 from oneblock.generate.config import GenerationConfig, chosen
 from oneblock.generate.kind import causal_or_pair, described
 from oneblock.generate.reading import Pooling, classify, embed, fill
@@ -26,12 +24,12 @@ from oneblock.generate.writing import Generated, generate, stream
 from oneblock.spec import Seq2Seq
 from oneblock.text import ForeignTokenizer, Pieces, Tokenizer, read_tokenizer, script
 from oneblock.weights.fetch import fetched
+from oneblock.weights.labels import read_labels
 
 __all__ = ["Answer", "Gap", "Pipeline", "Scored"]
 
 BATCH = 16
 """Texts read together."""
-DTYPES = {"auto": None, "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 @dataclass(frozen=True)
@@ -98,11 +96,9 @@ class Pipeline:
         `device` "auto" is a GPU where there is one; `dtype` is one of float32, bfloat16, float16, or "auto", as stored.
         ValueError: no such device or dtype, whatever `oneblock.load` refuses, no tokenizer.
         """
-        if dtype not in DTYPES:
-            raise ValueError(f"dtype: expected one of {', '.join(DTYPES)}, got {dtype!r}")
         folder = fetched(str(name))
-        model: Any = weights.load(folder, device=_device(device), dtype=DTYPES[dtype])
-        return cls(model, read_tokenizer(folder), _labels(folder))
+        model: Any = weights.load(folder, device, dtype)
+        return cls(model, read_tokenizer(folder), read_labels(folder))
 
     def encode(self, text: str, to: str | None = None) -> list[int]:
         """Ids of a text to read or to write on. `to` is the target language, for a tokenizer with directions.
@@ -233,24 +229,3 @@ class Pipeline:
 
     def _spelt(self, token: int) -> str:
         return self.tokenizer.token(token) if isinstance(self.tokenizer, ForeignTokenizer) else self.decode([token])
-
-
-def _device(name: str) -> torch.device:
-    """The device of that name, which can hold a tensor. ValueError otherwise."""
-    try:
-        device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
-        torch.empty(1, device=device).cpu()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ValueError(f"device: {name!r} cannot be used here ({said}); try auto or cpu") from None
-    return device
-
-
-def _labels(folder: Path) -> list[str]:
-    """The names of labels that config.json gives, in order."""
-    path = folder / "config.json"
-    said = read_json(path) if path.is_file() else {}
-    names = said.get("id2label") if isinstance(said, dict) else None
-    if not isinstance(names, dict) or not all(str(i) in names for i in range(len(names))):
-        return []
-    return [str(names[str(i)]) for i in range(len(names))]

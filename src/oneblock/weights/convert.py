@@ -17,7 +17,9 @@ from oneblock.weights.fill import spec_of, unique
 from oneblock.weights.folder import load, save
 from oneblock.weights.foreign import read_foreign
 from oneblock.weights.hub import CONFIG
+from oneblock.weights.labels import read_labels, write_labels
 from oneblock.weights.tensors import converted
+from oneblock.weights.words import Dtype, dtype_of
 
 BESIDE = (
     "tokenizer.json",
@@ -51,34 +53,40 @@ def convert(
     folder: str | Path,
     format: Literal["oneblock", "hf"] = "oneblock",
     family: str | None = None,
-    dtype: torch.dtype | None = None,
+    dtype: Dtype = None,
     layout: str | None = None,
     sizes: Mapping[str, Any] | None = None,
 ) -> Converted:
-    """Write the model in `source` into a new folder, with the files of its tokenizer.
+    """Write the model in `source` into a new folder, with the files of its tokenizer and the names of its labels.
 
     Args:
         source: what `load` takes: a folder of ours or of Hugging Face's, a hub id.
         folder: where to write; it must not be there, or be empty. Either all of the model appears in it or nothing.
         format: as `save` has it.
         family: whose files to write in format "hf".
-        dtype: of floating tensors; None keeps what is stored.
+        dtype: of floating tensors, as `load` has it; None keeps what is stored.
         layout: of files that no config.json goes with, and `sizes`: as `read_foreign` has them.
 
     Raises:
-        ValueError: as `load` and `save`; a folder that holds something; a model that did not come back as it was.
+        ValueError: as `load` and `save`; a folder that holds something, or lies in the source; a model that did not
+            come back as it was.
     """
-    target = Path(folder).resolve()
+    target, dtype = Path(folder).resolve(), dtype_of(dtype)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ValueError(f"{folder}: is there already and not empty; name a new folder, or remove that one first")
     found = fetched(source)
+    if found.resolve() in target.parents:
+        raise ValueError(f"{folder}: lies in {source}, which is only read; name a folder outside it")
+    there = found if found.is_dir() else found.parent
     model = read_foreign(found, layout, dtype=None, **(sizes or {})) if layout or sizes else load(found, dtype=None)
     with appearing(target) as fresh:
         save(model, fresh, dtype, format, family)
         for name in BESIDE:
-            beside = (found if found.is_dir() else found.parent) / name
-            if beside.is_file():
-                shutil.copyfile(beside, fresh / name)
+            if (there / name).is_file():
+                shutil.copyfile(there / name, fresh / name)
+        names, spec = read_labels(there), spec_of(model)
+        if names and len(names) == getattr(getattr(spec, "decoder", spec).head, "labels", 0):
+            write_labels(fresh, names)
         same(model, load(fresh, dtype=None), dtype)
         written = sorted(fresh.iterdir())
         sizes_of = sum(path.stat().st_size for path in written)

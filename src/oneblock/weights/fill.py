@@ -11,9 +11,10 @@ from torch.overrides import TorchFunctionMode
 from oneblock.bricks import build_model
 from oneblock.hint import nearest
 from oneblock.spec import Spec
+from oneblock.weights.spelt import today
 
-WRAPPERS = ("_orig_mod", "module")
-"""What torch.compile and DistributedDataParallel put into keys."""
+WRAPPED = {r"(^|(?<=\.))(_orig_mod|module)\.": ""}
+"""What torch.compile and DistributedDataParallel put into names, and what to put there instead."""
 
 
 def fill(model: nn.Module, tensors: dict[str, Tensor], source: object = "tensors") -> None:
@@ -50,7 +51,7 @@ def unwrapped(name: str) -> str:
     >>> unwrapped("module._orig_mod.norm.weight")
     'norm.weight'
     """
-    return ".".join(part for part in name.split(".") if part not in WRAPPERS)
+    return today(name, WRAPPED)
 
 
 def spec_of(model: nn.Module) -> Spec:

@@ -17,7 +17,9 @@ from oneblock.weights.fetch import fetched
 from oneblock.weights.fill import empty, fill, spec_of, unique
 from oneblock.weights.foreign import read_foreign, recognised
 from oneblock.weights.hub import CONFIG, read_hub, write_hub
+from oneblock.weights.labels import LABELS
 from oneblock.weights.tensors import WEIGHTS, converted, pickled, stored
+from oneblock.weights.words import Device, Dtype, device_of, dtype_of
 
 SPEC = "spec.json"
 
@@ -25,7 +27,7 @@ SPEC = "spec.json"
 def save(
     model: nn.Module,
     folder: str | Path,
-    dtype: torch.dtype | None = None,
+    dtype: Dtype = None,
     format: Literal["oneblock", "hf"] = "oneblock",
     family: str | None = None,
 ) -> None:
@@ -34,18 +36,19 @@ def save(
     Args:
         model: made by `oneblock.build` or `oneblock.load`, wrapped or not.
         folder: made if needed; files of those names in it are replaced.
-        dtype: store floating tensors in this dtype; by default as they are.
+        dtype: store floating tensors in this dtype, which may be a name as in `load`; by default as they are.
         format: "oneblock" writes spec.json and model.safetensors; "hf" config.json and model.safetensors as Hugging
             Face's transformers opens them.
         family: whose files to write in format "hf"; by default the first family that the spec belongs to.
 
     Raises:
-        ValueError: an unknown format or family; a spec that no family's files can say.
+        ValueError: an unknown format, family or dtype; a spec that no family's files can say.
     """
-    folder = Path(folder)
+    folder, dtype = Path(folder), dtype_of(dtype)
     if format == "hf":
         write_hub(model, folder, dtype, family)
-        (folder / SPEC).unlink(missing_ok=True)  # it spoke of a model that was here before
+        for name in (SPEC, LABELS):  # they spoke of a model that was here before
+            (folder / name).unlink(missing_ok=True)
         return
     if format != "oneblock":
         raise ValueError(f"format: expected 'oneblock' or 'hf', got {format!r}")
@@ -59,9 +62,7 @@ def save(
     (folder / CONFIG).unlink(missing_ok=True)  # it names tensors that were here before
 
 
-def save_pretrained(
-    model: nn.Module, folder: str | Path, dtype: torch.dtype | None = None, family: str | None = None
-) -> None:
+def save_pretrained(model: nn.Module, folder: str | Path, dtype: Dtype = None, family: str | None = None) -> None:
     """Write a model into a folder that Hugging Face's transformers opens: `save` with format "hf".
 
     >>> import tempfile, oneblock
@@ -74,22 +75,21 @@ def save_pretrained(
     save(model, folder, dtype, "hf", family)
 
 
-def load(
-    folder: str | Path, device: str | torch.device = "cpu", dtype: torch.dtype | None = torch.float32
-) -> nn.Module:
+def load(folder: str | Path, device: Device = "cpu", dtype: Dtype = torch.float32) -> nn.Module:
     """The model in a folder or on the hub, in eval mode. Files are memory-mapped; no pickle is read.
 
     Args:
         folder: holds spec.json or a Hugging Face config.json, and safetensors (one file or shards); or a hub id such as
             "org/name", fetched into the hub's own cache; or what `read_foreign` recognises by itself.
-        device: where the tensors go.
-        dtype: of floating tensors; None keeps what is stored.
+        device: where the tensors go; "auto" is a GPU where there is one.
+        dtype: of floating tensors, a dtype or its name: "float32", "bfloat16", "float16"; None or "auto" keeps what is
+            stored.
 
     Raises:
         ValueError: the folder or a file in it is missing, cut short, no safetensors, or does not fit the spec; a config
-            that is not understood; a hub id that cannot be fetched.
+            that is not understood; a hub id that cannot be fetched; no such device or dtype.
     """
-    folder = fetched(folder)
+    folder, device, dtype = fetched(folder), device_of(device), dtype_of(dtype)
     if not (folder / SPEC).is_file() and (folder / CONFIG).is_file():
         return read_hub(folder, device, dtype)
     if not (folder / SPEC).is_file() and recognised(folder):

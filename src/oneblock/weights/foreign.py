@@ -14,13 +14,14 @@ from torch import Tensor, nn
 from oneblock.files import read_json
 from oneblock.hint import nearest
 from oneblock.spec import Spec, validate
-from oneblock.weights.fill import empty, fill
+from oneblock.weights.fill import WRAPPED, empty, fill
 from oneblock.weights.hub import named
 from oneblock.weights.packed import packed, unpacked
 from oneblock.weights.spelt import today
 from oneblock.weights.tensors import INDEX, WEIGHTS, Stored, header, shards
+from oneblock.weights.words import Device, Dtype, device_of, dtype_of
 from oneblock.zoo.family import Family, Kind, Rows
-from oneblock.zoo.foreign import FLAT, LAYOUTS, WRAPPED
+from oneblock.zoo.foreign import FLAT, LAYOUTS
 from oneblock.zoo.layout import Layout, Shapes
 from oneblock.zoo.stacks import ABSENT
 
@@ -53,8 +54,8 @@ class Pieces(Stored):
 def read_foreign(
     path: str | Path,
     layout: str | None = None,
-    device: str | torch.device = "cpu",
-    dtype: torch.dtype | None = torch.float32,
+    device: Device = "cpu",
+    dtype: Dtype = torch.float32,
     **sizes: Any,
 ) -> nn.Module:
     """The model in files that no config.json goes with, in eval mode.
@@ -63,8 +64,8 @@ def read_foreign(
         path: a file of safetensors; a folder with model.safetensors, its shards, or consolidated.*.safetensors; or a
             flat file (.bin) of float32 numbers behind seven integers.
         layout: a name in `zoo.foreign.LAYOUTS`; by default the one that the tensors' names show.
-        device: where the tensors go.
-        dtype: of floating tensors; None keeps what is stored.
+        device: as `load` has it.
+        dtype: as `load` has it.
         sizes: what no shape shows, such as heads=12. They go before what a JSON file beside the tensors says
             (params.json in a folder, the file's own name with .json beside a file).
 
@@ -72,7 +73,7 @@ def read_foreign(
         ValueError: no such file; a layout or a size that is unknown or not given; a tensor that is missing, left over
             or misshapen.
     """
-    path = Path(path)
+    path, device, dtype = Path(path), device_of(device), dtype_of(dtype)
     if layout is not None and layout not in LAYOUTS:
         raise ValueError(f"layout: {layout!r} is none we know; {nearest(layout, LAYOUTS)}")
     name = layout or recognised(path)

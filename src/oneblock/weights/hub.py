@@ -18,6 +18,7 @@ from oneblock.weights import rows
 from oneblock.weights.fill import empty, fill, spec_of, ties, unique
 from oneblock.weights.spelt import Spelt
 from oneblock.weights.tensors import INDEX, WEIGHTS, Stored, converted, stored
+from oneblock.weights.words import Device, Dtype, device_of, dtype_of
 from oneblock.zoo import FAMILIES
 from oneblock.zoo.config import read_public, write_config
 from oneblock.zoo.family import Family
@@ -27,12 +28,13 @@ SHARD = 5_000_000_000
 """Bytes of one file beyond which a model is written in several."""
 
 
-def read_hub(folder: Path, device: str | torch.device = "cpu", dtype: torch.dtype | None = torch.float32) -> nn.Module:
+def read_hub(folder: Path, device: Device = "cpu", dtype: Dtype = torch.float32) -> nn.Module:
     """The model in a folder with a config.json, in eval mode.
 
     Raises:
         ValueError: what is wrong with the config or the files, or a tensor that is missing, left over, or misshapen.
     """
+    device, dtype = device_of(device), dtype_of(dtype)
     family, name, spec = read_public(folder / CONFIG, FAMILIES)
     model = empty(spec)
     fill(model, named(stored(folder), model, family, name, dtype, folder), folder)

@@ -12,10 +12,9 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
-from oneblock.files import read_json, replacing
+from oneblock.files import read_json
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
@@ -94,6 +93,9 @@ def header(path: Path) -> dict[str, Any]:
     def bad(why: str) -> ValueError:
         return ValueError(f"{path}: no whole safetensors file ({why}); it may be cut short, fetch it again")
 
+    def odd(why: str) -> ValueError:
+        return ValueError(f"{path}: {why}; nobody who writes safetensors does that, do not trust this file")
+
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -112,10 +114,10 @@ def header(path: Path) -> dict[str, Any]:
         raise bad(f"its header is not what it should be: {type(error).__name__}") from None
     for name, count in Counter(names).items():
         if count > 1:
-            raise bad(f"{name!r} stands twice in its header")
+            raise odd(f"{name!r} stands twice in its header")
     for name in names:
         if not name or "\0" in name or ".." in re.split(r"[/\\]", name):
-            raise bad(f"{name!r} is no name of a tensor")
+            raise odd(f"{name!r} is no name of a tensor")
     if end != size - 8 - length:
         raise bad(f"its tensors end at {end:,}, the file at {size - 8 - length:,}")
     try:
@@ -123,12 +125,6 @@ def header(path: Path) -> dict[str, Any]:
             return entries
     except (SafetensorError, OSError) as error:
         raise bad(str(error)) from None
-
-
-def write(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Write one file by one rename."""
-    with replacing(path) as part:
-        save_file({name: x.contiguous() for name, x in tensors.items()}, part, metadata={"format": "pt"})
 
 
 def converted(x: Tensor, dtype: torch.dtype | None) -> Tensor:

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from oneblock.bricks import EncoderDecoder
 from oneblock.spec import Classify, Tokens
 from oneblock.weights.fetch import fetched
-from oneblock.weights.fill import spec_of
+from oneblock.weights.fill import empty, spec_of
 from oneblock.weights.folder import load
-from oneblock.weights.hub import CONFIG
+from oneblock.weights.hub import CONFIG, shapes
 from oneblock.weights.pairs import Pair, Paired, paired
 from oneblock.weights.reference import library, opened, opened_by
 from oneblock.weights.watch import Call, Calls, apart, largest, watch
@@ -92,8 +92,8 @@ def verify(
         seed: of random ids.
 
     Raises:
-        ValueError: transformers is not installed or cannot open the folder; a folder that `load` refuses; ids beyond
-            the vocabulary.
+        ValueError: transformers is not installed or cannot open the folder; a folder that `load` refuses; numbers
+            that are not finite; a reference of another architecture; ids beyond the vocabulary.
     """
     known = library()
     ours = load(folder)
@@ -102,15 +102,25 @@ def verify(
             raise ValueError(
                 f"{folder}: {name} holds numbers that are not finite, nothing can be compared; fetch it again"
             )
-    batches = [{"input_ids": checked(ours, ids)}] if ids else drawn(ours, length, seed)
     with opened(ours, fetched(folder), reference) as there:
-        family, name, _ = read_public(there / CONFIG, FAMILIES)
+        family, name, spec = read_public(there / CONFIG, FAMILIES)
+        alike(ours, empty(spec), f"{folder} and {reference}")
+        batches = [{"input_ids": checked(ours, ids)}] if ids else drawn(ours, length, seed)
         table = paired(ours, family, name)
         names = [*{one: 0 for pair in table.pairs for one in pair.ours}]
         mine = run(ours, (*names, *HEADS), batches)
         exact = run(ours.double(), (*names, *HEADS), batches)
         theirs = opened_by(known, name, there)
         return compare(table, mine, exact, run(theirs, [*{pair.theirs: 0 for pair in table.pairs}], batches), batches)
+
+
+def alike(ours: nn.Module, other: nn.Module, what: str) -> None:
+    """Refuse models of different architectures, by their parameters' names and shapes: their bricks have no pairs."""
+    a, b = shapes(ours.state_dict()), shapes(other.state_dict())
+    for name in sorted(a.keys() | b.keys()):
+        if a.get(name) != b.get(name):
+            here, there = a.get(name, "absent"), b.get(name, "absent")
+            raise ValueError(f"verify: {what} are not of one architecture: {name} is {here} and {there}")
 
 
 def compare(table: Paired, mine: Run, exact: Run, theirs: Run, batches: list[Inputs]) -> Agreement:

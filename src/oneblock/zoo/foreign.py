@@ -10,6 +10,3 @@ from oneblock.zoo.stacks import STACKS
 FLAT = "meta"
 """The layout whose names the parts of a flat file have."""
 LAYOUTS: dict[str, Layout] = {FLAT: AUTHORS, "nano": NANO, "torch": STACKS}
-
-WRAPPED = {r"(^|(?<=\.))(_orig_mod|module)\.": ""}
-"""What torch.compile and DistributedDataParallel put into names, and what to put there instead."""
