@@ -6,13 +6,12 @@ import io
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import tokenizers
 import torch
-from tokenizers import models, pre_tokenizers, processors
 
 import oneblock
 from oneblock.cli import main as entry
@@ -20,8 +19,8 @@ from oneblock.generate import Pipeline
 from oneblock.spec import Classify, Full, Head, Learned, Model, Tokens, put
 from oneblock.text import Tokenizer
 from specs import language_model
+from vocabularies import LINES, words
 
-LINES = ["low lower lowest 🐈", "the cat sat", "猫坐在垫子上"]
 VERBS = ("generate", "score", "embed", "fill", "classify")
 
 
@@ -73,15 +72,6 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer = Tokenizer.train(LINES * 2, vocab=300, languages=("en", "zh"))
     spec = oneblock.named("vaswani", dim=16, depth=1, heads=2, hidden=16, vocab=len(tokenizer))
     return saved(tmp_path_factory.mktemp("pair"), spec, tokenizer)
-
-
-def words() -> tokenizers.Tokenizer:
-    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "paris", "is", "the", "capital", "of", "france", "."]
-    rust = tokenizers.Tokenizer(models.WordLevel({word: i for i, word in enumerate(vocab)}, unk_token="[UNK]"))
-    rust.pre_tokenizer = pre_tokenizers.Whitespace()
-    rust.add_special_tokens(vocab[:5])
-    rust.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    return rust
 
 
 @pytest.fixture(scope="session")
@@ -192,6 +182,66 @@ def test_classify(capsys: Any, classifier: Path) -> None:
     assert set(found[0]) == {"bad", "good"}
 
 
+def test_a_blank_line_in_is_a_blank_line_out(capsys: Any, causal: Path, tmp_path: Path) -> None:
+    (tmp_path / "prompts.txt").write_text("low\n\n猫坐\n  \n", "utf-8")
+    options = (causal, "--file", tmp_path / "prompts.txt", "--max-new-tokens", 4, *CPU)
+    answers = Pipeline.load(causal).generate(["low", "猫坐"], max_new_tokens=4)
+    first, second = (answer[0].prompt + answer[0].text for answer in answers)
+    assert run(capsys, "generate", *options)[1] == f"{first}\n\n{second}\n\n"
+    found = [json.loads(line) for line in run(capsys, "generate", *options, "--json")[1].splitlines()]
+    assert [one["prompt"] for one in found] == ["low", "", "猫坐", "  "]
+    assert [one["text"] == "" for one in found] == [False, True, False, True]
+    assert all(one.keys() == found[0].keys() for one in found)
+    several = ("--num-beams", 2, "--num-return-sequences", 2)
+    assert len(run(capsys, "generate", *options, *several, "--json")[1].splitlines()) == 8
+    assert "text 2 is empty" in refused(capsys, "score", causal, "--file", tmp_path / "prompts.txt", *CPU)
+    (tmp_path / "prompts.txt").write_text("low cat\n\n \n", "utf-8")
+    assert len(run(capsys, "score", causal, "--file", tmp_path / "prompts.txt", *CPU)[1].splitlines()) == 1
+
+
+def test_answers_to_many_are_printed_batch_by_batch(
+    capsys: Any, causal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "prompts.txt").write_text("low\nthe cat\n" * 10, "utf-8")
+    seen, answered = [], Pipeline._answered
+
+    def told(self: Pipeline, *rest: Any) -> Any:
+        seen.append(len(capsys.readouterr().out.splitlines()))
+        return answered(self, *rest)
+
+    monkeypatch.setattr(Pipeline, "_answered", told)
+    run(capsys, "generate", causal, "--file", tmp_path / "prompts.txt", "--max-new-tokens", 1, *CPU)
+    assert seen == [0, 16]
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, ValueError])
+def test_a_stream_cut_short_ends_its_line(
+    capsys: Any, causal: Path, monkeypatch: pytest.MonkeyPatch, stop: type[BaseException]
+) -> None:
+    def pieces(*_: Any, **__: Any) -> Iterator[str]:
+        yield " and so"
+        raise stop("no more")
+
+    monkeypatch.setattr(Pipeline, "stream", pieces)
+    code, out, err = run(capsys, "generate", causal, "low", *CPU)
+    assert out == "low and so\n"
+    assert (code, err) == ((130, "interrupted\n") if stop is KeyboardInterrupt else (2, "oneblock: no more\n"))
+
+
+def test_options_about_drawing_are_noted_where_nothing_is_drawn(capsys: Any, causal: Path) -> None:
+    given = {"--temperature": 0.5, "--top-k": 3, "--top-p": 0.9, "--min-p": 0.1, "--typical-p": 0.9, "--seed": 1}
+    call = ("generate", causal, "low", "--max-new-tokens", 3, *CPU)
+    plain = run(capsys, *call)
+    assert plain[2] == ""
+    for name, value in given.items():
+        code, out, err = run(capsys, *call, name, value)
+        assert (code, out) == plain[:2]
+        assert err == f"note: {name}: not looked at without --do-sample\n"
+        assert run(capsys, *call, name, value, "--do-sample")[2] == ""
+    err = run(capsys, *call, *(part for pair in given.items() for part in pair))[2]
+    assert err == f"note: {', '.join(given)}: not looked at without --do-sample\n"
+
+
 def test_refusals(capsys: Any, causal: Path, masked: Path, tmp_path: Path) -> None:
     assert "use fill or embed" in refused(capsys, "generate", masked, "paris", *CPU)
     assert "use generate or score" in refused(capsys, "classify", causal, "low", *CPU)
@@ -200,6 +250,8 @@ def test_refusals(capsys: Any, causal: Path, masked: Path, tmp_path: Path) -> No
     assert "positions" in refused(capsys, "generate", causal, "low " * 50, *CPU)
     assert "temperature" in refused(capsys, "generate", causal, "low", "--temperature", "nan", *CPU)
     assert "top_k" in refused(capsys, "generate", causal, "low", "--top-k", "-3", *CPU)
+    assert "seed: expected" in refused(capsys, "generate", causal, "low", "--seed", 10**24, *CPU)
+    assert "seed: expected" in refused(capsys, "generate", causal, "low", "--seed", "-1", *CPU)
     assert "early-stopping" in refused(capsys, "generate", causal, "low", "--early-stopping", "often", *CPU)
     assert "no directions" in refused(capsys, "generate", causal, "low", "--to", "zh", *CPU)
     assert "device" in refused(capsys, "generate", causal, "low", "--device", "nonsense")

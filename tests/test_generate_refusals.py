@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
+import numpy
 import pytest
 import torch
 
 from oneblock.bricks import build_model
 from oneblock.cache import make
-from oneblock.generate import GenerationConfig, classify, embed, fill, generate, score, stream
+from oneblock.generate import GenerationConfig, classify, embed, fill, generate, perplexity, score, stream
+from oneblock.generate.checks import CHECKS, checked
 from oneblock.spec import Classify, Embedding, Full, Learned, Pool, put
 from specs import VOCAB, language_model, translator
 
@@ -92,13 +95,113 @@ def test_B77_numbers_have_bounds_that_are_checked_first(causal: Any, options: di
         (torch.full((1, 3), 0.5), None, "expected whole numbers"),
         (torch.full((1, 2, 3), 5), None, "expected whole numbers"),
         (torch.full((1, 3), 5), torch.ones(1, 2), r"attention_mask: expected \(1, 3\)"),
-        ([[5]], torch.ones(1, 1), "leave it out"),
+        ([[5], [6, 7]], torch.ones(2, 2), "leave it out"),
+        ([[5, 6]], [[1, 1, 1]], r"attention_mask: expected \(1, 2\)"),
+        (torch.full((1, 2), 5), "11", "attention_mask: expected numbers"),
+        (torch.full((1, 2), 5), [[1], [1, 1]], "attention_mask: expected numbers"),
+        ([[5.0, 6.0]], None, "expected whole numbers"),
+        ([[True, False]], None, "expected whole numbers"),
+        ([True], None, "expected whole numbers"),
+        ([5.0], None, "expected whole numbers"),
+        ([[[5, 6]]], None, "expected whole numbers"),
+        ([5, [6]], None, "expected whole numbers"),
+        ([["a"]], None, "expected whole numbers"),
+        ([[10**24]], None, "expected whole numbers"),
+        ([[5 + 0j]], None, "expected whole numbers"),
+        (torch.ones(1, 2, dtype=torch.bool), None, "expected whole numbers"),
+        (torch.tensor(5), None, "expected whole numbers"),
+        (5, None, "expected token ids, got int"),
+        ({5: 6}, None, "expected token ids, got dict"),
+        (None, None, "expected token ids, got NoneType"),
     ],
     ids=str,
 )
-def test_prompts_that_are_none(causal: Any, prompts: Any, mask: Any, says: str) -> None:
+def test_prompts_that_are_none(causal: Any, masked: Any, prompts: Any, mask: Any, says: str) -> None:
+    for read in (generate, stream, score):
+        with pytest.raises(ValueError, match=says) as refused:
+            read(causal, prompts, attention_mask=mask)
+        assert len(str(refused.value).splitlines()) == 1
     with pytest.raises(ValueError, match=says):
-        generate(causal, prompts, mask)
+        embed(masked, prompts, mask)
+
+
+def test_a_mask_may_be_a_list_and_ids_an_array(causal: Any) -> None:
+    ids, mask = torch.tensor([[5, 6, 7], [0, 8, 9]]), torch.tensor([[1, 1, 1], [0, 1, 1]])
+    expected = generate(causal, ids, mask)
+    for prompts in (ids, ids.numpy(), ids.tolist(), list(ids), ids.int()):
+        assert torch.equal(generate(causal, prompts, mask.tolist()), expected)
+        assert torch.equal(generate(causal, prompts, mask.bool().numpy()), expected)
+        assert torch.equal(score(causal, prompts, attention_mask=mask.tolist()), score(causal, ids, None, mask))
+        assert torch.equal(perplexity(causal, prompts, None, mask.tolist()), perplexity(causal, ids, None, mask))
+    assert torch.equal(perplexity(causal, [[5, 6, 7], [8, 9]]), perplexity(causal, ids, None, mask))
+    assert torch.equal(generate(causal, [5, 6], [1, 1]), generate(causal, [5, 6]))
+
+
+WRONG = {
+    "max_new_tokens": (2.0, "many", True, [3]),
+    "min_new_tokens": (1.0, "1"),
+    "do_sample": ("yes", 1),
+    "temperature": ("hot", True, 10**400, [1.0]),
+    "top_k": (2.0, True, "5"),
+    "top_p": ("0.9", False),
+    "min_p": ("0.1", True),
+    "typical_p": ("0.9",),
+    "repetition_penalty": ("2", [1.0]),
+    "no_repeat_ngram_size": (2.0, True),
+    "bad_words_ids": ([1], 5, "ab", [["a"]], [[1.0]], [[True]], {5: [6]}),
+    "suppress_tokens": (5, "5", [1.5], ["a"], [[5]], [True], [torch.ones(9, 9)]),
+    "vocab": (0, 2.0, True),
+    "num_beams": (True, 2.0, "2"),
+    "num_return_sequences": (True, 1.0),
+    "length_penalty": ("1", True),
+    "early_stopping": (1, "Never"),
+    "eos_token_id": ("a", 1.0, ["a"], [1.5], True, [[2]]),
+    "pad_token_id": ("a", 1.0, [3], 10**24),
+    "stop_strings": (5, [5], [""], "", {"a": "b"}, b"a"),
+    "seed": (1.5, 10**24, -1, "1", True, 2**64),
+    "prefill_chunk": (True, 2.0, "2"),
+    "compile": ("nosuch", 5, "eagr"),
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
+def test_a_value_of_another_kind_is_one_line(causal: Any, name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"^{name}: ") as refused:
+        generate(causal, [[5, 6]], **{name: value})
+    said = str(refused.value)
+    assert len(said.splitlines()) == 1
+    assert len(said) < 200
+    assert name == "compile" or " expected " in said
+
+
+def test_every_choice_has_a_check_and_its_default_passes() -> None:
+    for field in fields(GenerationConfig):
+        assert field.name in CHECKS
+        assert field.name in WRONG
+        assert field.default is None or checked(field.name, field.default) == field.default
+        assert GenerationConfig(**{field.name: None}) == GenerationConfig()
+
+
+def test_none_is_the_default_and_numbers_may_be_numpys(causal: Any) -> None:
+    nothing: dict[str, Any] = {"temperature": None, "top_p": None, "typical_p": None, "repetition_penalty": None}
+    draws: dict[str, Any] = {"do_sample": True, "seed": 3, "max_new_tokens": 9}
+    assert torch.equal(generate(causal, [[5]], **draws, **nothing), generate(causal, [[5]], **draws))
+    config = GenerationConfig(top_k=numpy.int64(3), temperature=numpy.float32(0.5), eos_token_id=torch.tensor([2, 3]))
+    assert config == GenerationConfig(top_k=3, temperature=0.5, eos_token_id=[2, 3])
+    assert GenerationConfig(seed=2**64 - 1, do_sample=True).seed == 2**64 - 1
+    huge = GenerationConfig(max_new_tokens=2, do_sample=True, temperature=10**300, seed=2**64 - 1)
+    assert generate(causal, [[5]], generation_config=huge).shape == (1, 3)
+
+
+def test_words_that_never_come_are_of_the_vocabulary(causal: Any) -> None:
+    for words in ([[99]], [[5, 99]], [[-1, 5]]):
+        with pytest.raises(ValueError, match=f"bad_words_ids: expected ids of the vocabulary of {VOCAB}, got"):
+            generate(causal, [[5]], bad_words_ids=words)
+
+
+def test_a_config_is_no_dictionary(causal: Any) -> None:
+    with pytest.raises(ValueError, match="generation_config: expected a GenerationConfig, got dict"):
+        generate(causal, [[5]], generation_config={"num_beams": 2})
 
 
 def test_each_model_names_the_verb_that_fits(causal: Any, masked: Any) -> None:

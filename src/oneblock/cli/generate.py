@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
+import oneblock
 from oneblock.cli import texts as shared
 
 EXAMPLE = 'oneblock generate runs/story "Once upon a time" --do-sample --top-p 0.9 --seed 1'
 
 
-NAMES = (
+CHOICES = (
     "max_new_tokens do_sample temperature top_k top_p min_p typical_p repetition_penalty no_repeat_ngram_size "
-    "num_beams num_return_sequences length_penalty seed cache compile to"
+    "num_beams num_return_sequences length_penalty seed"
 )
 """Options that go on as they are."""
+SAMPLING = "temperature top_k top_p min_p typical_p seed"
+"""Those that are about drawing."""
+BLANK = {"prompt": "", "text": "", "tokens": (), "score": 0.0, "logprob": 0.0, "finished": True}
+"""The answer to a blank line."""
 
 
 def run(
@@ -49,38 +55,65 @@ def run(
 ) -> None:
     """Write on: the prompt and what follows; of an encoder-decoder, what it answers.
 
-    Prompts come from the arguments, else the lines of --file, else those of standard input.
+    Prompts come from the arguments, else the lines of --file, else those of standard input; a blank line gives a blank
+    line. Answers to many are printed 16 at a time.
     """
-    options = _options(locals())
-    asked = shared.read("generate", prompts, file, EXAMPLE)
+    told = dict(locals())
+    options = _options(told)
+    asked = shared.read("generate", prompts, file, EXAMPLE, blank=True)
     pipeline = shared.opened(model, device, dtype, threads)
-    if len(asked) == 1 and num_beams == 1 and num_return_sequences == 1 and not as_json:
+    _note_unread(told)
+    if len(asked) == 1 and asked[0].strip() and num_beams == 1 and num_return_sequences == 1 and not as_json:
         _write(pipeline, asked[0], options)
         return
-    with shared.warned():
-        found = pipeline.generate(asked, **options)
-    for answer in (answer for answers in found for answer in answers):
-        print(json.dumps(asdict(answer), ensure_ascii=False) if as_json else _whole(pipeline, answer))
+    for answer in _answers(pipeline, asked, options):
+        line = json.dumps(answer, ensure_ascii=False) if as_json else _whole(pipeline, answer)
+        print(line, flush=True)
 
 
 def _options(told: dict[str, Any]) -> dict[str, Any]:
-    """What was asked for on the command line, as `generate` takes it."""
+    """What was asked for on the command line, as `generate` takes it, checked before a model is read."""
     early = told["early_stopping"]
     if early not in ("true", "false", "never"):
         raise ValueError(f"--early-stopping: expected true, false or never, got {early!r}")
     others = {"early_stopping": {"true": True, "false": False}.get(early, early), "stop_strings": told["stop"] or None}
-    return {name: told[name] for name in NAMES.split()} | others
+    choices = {name: told[name] for name in CHOICES.split()} | others
+    oneblock.GenerationConfig(**choices)
+    return choices | {name: told[name] for name in ("cache", "compile", "to")}
+
+
+def _note_unread(told: dict[str, Any]) -> None:
+    """Say which options have no effect because nothing is drawn."""
+    given = [name for name in SAMPLING.split() if told[name] != getattr(oneblock.GenerationConfig, name)]
+    if given and not told["do_sample"]:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        typer.echo(f"note: {names}: not looked at without --do-sample", err=True)
 
 
 def _write(pipeline: Any, prompt: str, options: dict[str, Any]) -> None:
-    """Show one answer while it is written."""
+    """Show one answer while it is written; whatever ends it, the line ends too."""
     with shared.warned():
         pieces = pipeline.stream(prompt, **options)
-    print("" if pipeline.pair else prompt, end="", flush=True)
-    for piece in pieces:
-        print(piece, end="", flush=True)
-    print()
+    try:
+        print("" if pipeline.pair else prompt, end="", flush=True)
+        for piece in pieces:
+            print(piece, end="", flush=True)
+    finally:
+        print()
 
 
-def _whole(pipeline: Any, answer: Any) -> str:
-    return answer.text if pipeline.pair else answer.prompt + answer.text
+def _answers(pipeline: Any, asked: list[str], options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The answers to all prompts in order, each as soon as its batch is done; to a blank one as many blank ones."""
+    found = pipeline.answers([prompt for prompt in asked if prompt.strip()], **options)
+    for prompt in asked:
+        if not prompt.strip():
+            yield from [BLANK | {"prompt": prompt}] * options["num_return_sequences"]
+            continue
+        with shared.warned():
+            answers = next(found)
+        yield from map(asdict, answers)
+
+
+def _whole(pipeline: Any, answer: dict[str, Any]) -> str:
+    prompt, text = answer["prompt"], answer["text"]
+    return str(text if pipeline.pair or not prompt.strip() else prompt + text)

@@ -35,6 +35,8 @@ USAGE = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "Click
 """What typer raises for words it does not understand; it is public only as the base of BadParameter."""
 
 
+INTERRUPTED = 130
+"""The exit code of a program that Ctrl-C ended: what a shell reports for signal 2, SIGINT."""
 UNREAD = 141
 """The exit code of a program whose output nobody reads to its end: what a shell reports for signal 13, SIGPIPE."""
 
@@ -103,7 +105,9 @@ def main(arguments: list[str] | None = None) -> None:
 def _code(arguments: list[str] | None) -> int:
     """The exit code of a command line, after its refusal, if any, was printed. BrokenPipeError: nobody reads on."""
     try:
-        code = app(arguments, standalone_mode=False)
+        code = app(arguments, standalone_mode=False)  # some versions of typer give 130 for Ctrl-C, some raise Abort
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
     except typer.Exit as done:
         code = done.exit_code
     except USAGE as error:
@@ -114,7 +118,7 @@ def _code(arguments: list[str] | None) -> int:
         code = _refuse(_said(error))
     except (KeyboardInterrupt, typer.Abort):
         typer.echo("interrupted", err=True)
-        code = 130
+        code = INTERRUPTED
     except SystemExit:  # typer's and rich's answer to a pipe that nobody reads
         raise BrokenPipeError(EPIPE, "Broken pipe") from None
     return code if isinstance(code, int) else 0

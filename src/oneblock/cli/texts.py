@@ -33,15 +33,20 @@ def opened(model: str, device: str, dtype: str, threads: int | None) -> Any:
     return oneblock.Pipeline.load(model, device=device, dtype=dtype)
 
 
-def read(verb: str, texts: Sequence[str] | None, file: Path | None, example: str) -> list[str]:
-    """The texts of the arguments, else the lines of --file, else those of standard input; none of them empty."""
+def read(verb: str, texts: Sequence[str] | None, file: Path | None, example: str, blank: bool = False) -> list[str]:
+    """The texts of the arguments, else the lines of --file, else those of standard input.
+
+    None of them is empty; with `blank` lines may be, and those at the end count too.
+    """
     if texts and file:
         raise ValueError(f"{verb}: expected texts or --file, got both")
     if not texts and file is None and sys.stdin.isatty():
         raise ValueError(f"{verb}: expected a text, got none; try: {example}")
     found = list(texts) if texts else lines(file)
+    while found and not (texts or blank or found[-1].strip()):
+        found.pop()
     for number, text in enumerate(found, 1):
-        if not text.strip():
+        if not text.strip() and (texts or not blank):
             raise ValueError(f"{verb}: text {number} is empty (an empty prompt); leave it out")
     if not found:
         raise ValueError(f"{verb}: expected a text, got none; try: {example}")
@@ -49,11 +54,11 @@ def read(verb: str, texts: Sequence[str] | None, file: Path | None, example: str
 
 
 def lines(file: Path | None) -> list[str]:
-    """The lines of a file, of standard input for None or -, without empty ones at the end."""
+    """The lines of a file, of standard input for None or -."""
     where = "standard input" if file is None or str(file) == "-" else str(file)
     raw = sys.stdin.buffer.read() if where == "standard input" else Path(where).read_bytes()
     found = []
-    for number, line in enumerate(raw.removeprefix(b"\xef\xbb\xbf").rstrip().splitlines(), 1):
+    for number, line in enumerate(raw.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
         try:
             found.append(line.decode("utf-8"))
         except UnicodeDecodeError as error:

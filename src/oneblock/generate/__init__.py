@@ -1,9 +1,10 @@
 """What a trained model is for: writing on, translating, scoring, embedding, filling gaps, classifying."""
 
+from oneblock.generate.answers import Answer, Gap, Scored
 from oneblock.generate.config import GenerationConfig
 from oneblock.generate.decode import CausalStepper, Seq2SeqStepper
 from oneblock.generate.hypothesis import Hypothesis
-from oneblock.generate.pipeline import Answer, Gap, Pipeline, Scored
+from oneblock.generate.pipeline import Pipeline
 from oneblock.generate.reading import Filled, classify, embed, fill
 from oneblock.generate.scoring import perplexity, score
 from oneblock.generate.search import EarlyStopping, Stepper, beam_search, greedy_search

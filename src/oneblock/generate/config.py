@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from oneblock.generate.checks import checked
 from oneblock.generate.rule import EarlyStopping
 from oneblock.hint import nearest
 
 __all__ = ["GenerationConfig", "chosen"]
 
-MOST = 1_000_000
-"""New tokens at the most: a larger number is a slip of the keyboard."""
-MANY = 1_024
-"""Beams and answers at the most."""
 COLD = 1e-4
 """A temperature up to here means greedy: divided by less, a logit of half precision is no number."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationConfig:
-    """The choices of `generate`. What is not said here: every default changes nothing.
+    """The choices of `generate`. What is not said here: every default changes nothing, and None stands for it.
 
     Length: `max_new_tokens`, and `min_new_tokens` before which no end token counts. `eos_token_id` one id or several,
     by default the model's; `pad_token_id` fills rows up, by default the model's, else the end token. `stop_strings` end
@@ -43,7 +39,7 @@ class GenerationConfig:
     `length_penalty`, the length being that of the answer alone; `early_stopping` True, False or "never" as in
     `beam_search`. One beam with `num_return_sequences` draws so many samples.
 
-    ValueError: a number out of its range, with the range.
+    ValueError: a value of another kind or out of its range, with the range (the table is in `checks`).
 
     >>> GenerationConfig(temperature=-1.0)
     Traceback (most recent call last):
@@ -73,19 +69,10 @@ class GenerationConfig:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        _whole(1, MOST, max_new_tokens=self.max_new_tokens)
-        _whole(0, MOST, min_new_tokens=self.min_new_tokens)
-        _whole(0, 2**31, top_k=self.top_k or 0, no_repeat_ngram_size=self.no_repeat_ngram_size)
-        _whole(1, 2**31, vocab=1 if self.vocab is None else self.vocab)
-        _whole(1, MANY, num_beams=self.num_beams, num_return_sequences=self.num_return_sequences)
-        _number(self.temperature >= 0, "of at least 0", temperature=self.temperature)
-        _number(self.repetition_penalty > 0, "above 0", repetition_penalty=self.repetition_penalty)
-        _number(0 < self.top_p <= 1, "above 0 and at most 1", top_p=self.top_p)
-        _number(0 < self.typical_p <= 1, "above 0 and at most 1", typical_p=self.typical_p)
-        _number(self.min_p is None or 0 <= self.min_p <= 1, "from 0 to 1", min_p=self.min_p or 0.0)
-        _number(True, "such as 1.0", length_penalty=self.length_penalty)
-        if not isinstance(self.early_stopping, bool) and self.early_stopping != "never":
-            raise ValueError(f'early_stopping: expected True, False or "never", got {self.early_stopping!r}')
+        for field in fields(self):
+            value = getattr(self, field.name)
+            value = field.default if value is None else checked(field.name, value)
+            object.__setattr__(self, field.name, value)
         self._agree()
 
     def _agree(self) -> None:
@@ -101,11 +88,6 @@ class GenerationConfig:
             raise ValueError(
                 f"min_new_tokens: expected at most max_new_tokens={self.max_new_tokens}, got {self.min_new_tokens}"
             )
-        stops = self.stops
-        if len(stops) > MANY or not all(isinstance(stop, str) and stop for stop in stops):
-            raise ValueError(f"stop_strings: expected up to {MANY:,} strings that are not empty, got {len(stops):,}")
-        if any(not list(word) for word in self.bad_words_ids or ()):
-            raise ValueError("bad_words_ids: expected lists of token ids, got an empty one")
 
     @property
     def sampled(self) -> bool:
@@ -129,16 +111,6 @@ def chosen(config: GenerationConfig | None, options: dict[str, Any]) -> Generati
     for name in options:
         if name not in known:
             raise ValueError(f"generate: {name} is no choice of it; {nearest(name, known)}")
+    if not isinstance(config, GenerationConfig | None):
+        raise ValueError(f"generation_config: expected a GenerationConfig, got {type(config).__name__}; make one")
     return replace(config or GenerationConfig(), **options)
-
-
-def _whole(least: int, most: int, **values: object) -> None:
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise ValueError(f"{name}: expected a whole number from {least} to {most:,}, got {value!r}")
-
-
-def _number(right: bool, where: str, **values: float) -> None:
-    for name, value in values.items():
-        if not (right and math.isfinite(value)):
-            raise ValueError(f"{name}: expected a finite number {where}, got {value!r}")

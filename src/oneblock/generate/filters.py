@@ -8,6 +8,7 @@ what its processors give. A filter keeps at least one token that it was given.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -52,12 +53,14 @@ def bans(
     if config.min_new_tokens and eos:
         late, ends = prompt + config.min_new_tokens, torch.tensor(eos, device=device)
         yield lambda scores, ids: suppress(scores, ends) if ids.shape[1] < late else scores
+    asked = {"suppress_tokens": config.suppress_tokens or (), "bad_words_ids": chain.from_iterable(words)}
+    for name, tokens in asked.items():
+        if outside := [token for token in tokens if not 0 <= token < vocab]:
+            raise ValueError(f"{name}: expected ids of the vocabulary of {vocab}, got {outside[0]}")
     never = {*(config.suppress_tokens or ()), *(word[0] for word in words if len(word) == 1)}
     never |= set(range(vocab if config.vocab is None else config.vocab, vocab))
     if never >= set(range(vocab)):
         raise ValueError(f"suppress_tokens: they ban all {vocab} tokens of the model; leave some")
-    if outside := [token for token in never if not 0 <= token < vocab]:
-        raise ValueError(f"suppress_tokens: expected ids of the vocabulary of {vocab}, got {outside[0]}")
     if never:
         banned = torch.tensor(sorted(never), device=device)
         yield lambda scores, _: suppress(scores, banned)

@@ -8,7 +8,7 @@ from torch import nn
 
 from oneblock.spec import Classify, Head, Model, Pool, Seq2Seq
 
-__all__ = ["causal_or_pair", "described", "stream_of"]
+__all__ = ["causal_or_pair", "described", "stream_of", "writer_of"]
 
 Kind = Literal["causal", "pair"]
 
@@ -46,3 +46,9 @@ def stream_of(model: nn.Module) -> Model:
     """The spec of what reads `input_ids`: the model itself, or its encoder."""
     spec = model.spec
     return spec.encoder if isinstance(spec, Seq2Seq) else spec
+
+
+def writer_of(model: nn.Module) -> Model:
+    """The spec of what gives the next token: the model itself, or its decoder."""
+    spec = model.spec
+    return spec.decoder if isinstance(spec, Seq2Seq) else spec

@@ -6,8 +6,8 @@ Shapes: batch = texts together, dim = width of the stream.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from os import PathLike
 from typing import Any
 
@@ -16,8 +16,12 @@ from torch import Tensor
 
 from oneblock import weights
 from oneblock.bricks import EncoderDecoder, Transformer
+from oneblock.generate.answers import Answer, Gap, Scored
+from oneblock.generate.checks import shown
 from oneblock.generate.config import GenerationConfig, chosen
-from oneblock.generate.kind import causal_or_pair, described
+from oneblock.generate.defaults import read_defaults
+from oneblock.generate.kind import causal_or_pair, described, stream_of, writer_of
+from oneblock.generate.prompts import within
 from oneblock.generate.reading import Pooling, classify, embed, fill
 from oneblock.generate.scoring import score
 from oneblock.generate.writing import Generated, generate, stream
@@ -26,39 +30,10 @@ from oneblock.text import ForeignTokenizer, Pieces, Tokenizer, read_tokenizer, s
 from oneblock.weights.fetch import fetched
 from oneblock.weights.labels import read_labels
 
-__all__ = ["Answer", "Gap", "Pipeline", "Scored"]
+__all__ = ["Pipeline"]
 
 BATCH = 16
 """Texts read together."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a model wrote behind a prompt: `text` and `tokens`, how it was ranked, and whether it came to its end."""
-
-    prompt: str
-    text: str
-    tokens: tuple[int, ...]
-    score: float
-    logprob: float
-    finished: bool
-
-
-@dataclass(frozen=True)
-class Scored:
-    """How likely a text is: its tokens with their log-probabilities, the sum, and exp of the mean surprise."""
-
-    text: str
-    tokens: tuple[tuple[str, float], ...]
-    logprob: float
-    perplexity: float
-
-
-@dataclass(frozen=True)
-class Gap:
-    """What may stand in a gap of a text: words and their probabilities, the likeliest first."""
-
-    candidates: tuple[tuple[str, float], ...]
 
 
 class Pipeline:
@@ -79,8 +54,10 @@ class Pipeline:
         model: Transformer | EncoderDecoder,
         tokenizer: Tokenizer | ForeignTokenizer,
         labels: Sequence[str] = (),
+        defaults: Mapping[str, Any] | None = None,
     ) -> None:
-        self.model, self.tokenizer, self.labels = model, tokenizer, tuple(labels)
+        """`labels` are the names of a classifier's labels; `defaults` are choices of `generate` where none is said."""
+        self.model, self.tokenizer, self.labels, self.defaults = model, tokenizer, tuple(labels), dict(defaults or {})
         self.pair = isinstance(model.spec, Seq2Seq)
         vocab = (model.spec.encoder if self.pair else model.spec).embedding.vocab
         if len(tokenizer) > vocab:
@@ -93,19 +70,24 @@ class Pipeline:
     def load(cls, name: str | PathLike[str], device: str = "cpu", dtype: str = "float32") -> Pipeline:
         """From a model's folder or hub id, with the tokenizer and the labels' names in it.
 
+        Of its generation_config.json, which tokens end an answer and which never come are the defaults of `generate`:
+        eos_token_id, pad_token_id, bad_words_ids, suppress_tokens, stop_strings. A choice counts more, [] for none. Its
+        temperature and other habits are not read: answers must not depend on a number that nobody sees.
+
         `device` "auto" is a GPU where there is one; `dtype` is one of float32, bfloat16, float16, or "auto", as stored.
-        ValueError: no such device or dtype, whatever `oneblock.load` refuses, no tokenizer.
+        ValueError: no such device or dtype, whatever `oneblock.load` refuses, no tokenizer, a damaged file.
         """
         folder = fetched(str(name))
         model: Any = weights.load(folder, device, dtype)
-        return cls(model, read_tokenizer(folder), read_labels(folder))
+        defaults = read_defaults(folder, writer_of(model).embedding.vocab)
+        return cls(model, read_tokenizer(folder), read_labels(folder), defaults)
 
     def encode(self, text: str, to: str | None = None) -> list[int]:
         """Ids of a text to read or to write on. `to` is the target language, for a tokenizer with directions.
 
-        ValueError: an empty text, a language that the tokenizer does not have.
+        ValueError: no text or an empty one, a language that the tokenizer does not have.
         """
-        if not text.strip():
+        if not _text(text).strip():
             raise ValueError("text: expected some, got none (an empty prompt)")
         on = bool(getattr(self.model, "causal", False))  # written on, a text has no end token
         if to is not None and not (self.pair and isinstance(self.tokenizer, Tokenizer)):
@@ -126,16 +108,45 @@ class Pipeline:
     def generate(
         self, texts: str | Sequence[str], config: GenerationConfig | None = None, to: str | None = None, **options: Any
     ) -> list[list[Answer]]:
-        """The answers to each text, best first; `options` are those of `generate`, which see."""
-        texts = [texts] if isinstance(texts, str) else list(texts)
-        ids = [self.encode(text, to) for text in texts]
+        """The answers to each text, best first; `options` are those of `generate`, which see.
+
+        16 texts are read together, in their order. With a `seed` the first batch draws by it and each further one by a
+        number drawn from it.
+        """
+        return list(self.answers(texts, config, to, **options))
+
+    def answers(
+        self, texts: str | Sequence[str], config: GenerationConfig | None = None, to: str | None = None, **options: Any
+    ) -> Iterator[list[Answer]]:
+        """As `generate`, the answers to one text after the other, as soon as its batch is done.
+
+        Texts and choices are checked before the first batch is read.
+        """
+        texts, reader = _listed(texts), stream_of(self.model)
         config, others = self._chosen(config, options)
+        causal_or_pair(self.model, "generate")
+        ids = [self.encode(text, to) for text in texts]
+        for text, row in zip(texts, ids, strict=True):
+            try:
+                within(len(row), reader, 0 if self.pair else config.max_new_tokens - 1)
+            except ValueError as error:
+                raise ValueError(f"{shown(text)}: {error}") from None
+        seeds = _seeds(config.seed)
+        batches = (slice(i, i + BATCH) for i in range(0, len(texts), BATCH))
+        return chain.from_iterable(
+            self._answered(texts[part], ids[part], chosen(config, {"seed": next(seeds)}), others) for part in batches
+        )
+
+    def _answered(
+        self, texts: list[str], ids: list[list[int]], config: GenerationConfig, others: dict[str, Any]
+    ) -> list[list[Answer]]:
+        """The answers to a batch of texts."""
         found = generate(self.model, ids, generation_config=config, tokenizer=self, return_scores=True, **others)
         assert isinstance(found, Generated)
-        new, many = found.sequences[:, found.sequences.shape[1] - found.logprobs.shape[1] :].tolist(), len(found.scores)
+        new, many = found.sequences[:, found.sequences.shape[1] - found.logprobs.shape[1] :], len(found.scores)
         many //= len(texts)
         rows = zip(
-            new, found.lengths.tolist(), found.scores.tolist(), found.logprobs.sum(1).tolist(),
+            new.tolist(), found.lengths.tolist(), found.scores.tolist(), found.logprobs.sum(1).tolist(),
             found.finished.tolist(), strict=True,
         )  # fmt: skip
         answers = [
@@ -171,33 +182,39 @@ class Pipeline:
         tokens = tuple((self._spelt(token), logprob) for token, logprob in pairs)
         return Scored(text if target is None else target, tokens, total, math.exp(-total / len(pairs)))
 
-    def embed(self, texts: Sequence[str], pooling: Pooling | None = None, normalise: bool = True) -> Tensor:
+    def embed(self, texts: str | Sequence[str], pooling: Pooling | None = None, normalise: bool = True) -> Tensor:
         """A vector for each text (batch, dim), as `embed`."""
-        parts = (texts[i : i + BATCH] for i in range(0, len(texts), BATCH))
-        return torch.cat([
-            embed(self.model, [self.encode(text) for text in part], pooling=pooling, normalise=normalise)
-            for part in parts
-        ])  # fmt: skip
+        nothing = torch.zeros(0, stream_of(self.model).dim, device=self._device)
+        parts = [embed(self.model, ids, pooling=pooling, normalise=normalise) for ids in self._batches(texts)]
+        return torch.cat(parts or [nothing])
 
     def fill(self, text: str, top_k: int = 5) -> list[Gap]:
-        """What may stand in each gap of a text, which is written [MASK] or as the tokenizer spells it."""
+        """What may stand in each gap of a text, which is written [MASK] or as the tokenizer spells it.
+
+        Tokens that the tokenizer lacks, of a vocabulary padded to a round number, are left out: the probabilities are
+        those among the tokens there are.
+        """
         roles = self.tokenizer.roles if isinstance(self.tokenizer, ForeignTokenizer) else {}
         if "mask" not in roles:
             raise ValueError(
                 f"fill: expected a tokenizer with a mask token, got one without and {described(self.model)}"
             )
         spelling = self._spelt(roles["mask"])
-        ids = self.encode(text.replace("[MASK]", spelling))
-        found = fill(self.model, [ids], roles["mask"], top_k=top_k)
+        ids = self.encode(_text(text).replace("[MASK]", spelling))
+        found = fill(self.model, [ids], roles["mask"], top_k=top_k, vocab=len(self.tokenizer))
         words = ([self.decode([token]).strip() or self._spelt(token) for token in gap.tokens] for gap in found)
         return [Gap(tuple(zip(word, gap.probabilities, strict=True))) for word, gap in zip(words, found, strict=True)]
 
-    def classify(self, texts: Sequence[str]) -> list[dict[str, float]]:
+    def classify(self, texts: str | Sequence[str]) -> list[dict[str, float]]:
         """The probability of each label for each text; labels are called 0, 1, ... where no file names them."""
-        parts = (texts[i : i + BATCH] for i in range(0, len(texts), BATCH))
-        rows = [row for part in parts for row in classify(self.model, [self.encode(text) for text in part]).tolist()]
+        rows = [row for ids in self._batches(texts) for row in classify(self.model, ids).tolist()]
         names = [self.labels[i] if i < len(self.labels) else str(i) for i in range(max(map(len, rows), default=0))]
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def _batches(self, texts: str | Sequence[str]) -> Iterator[list[list[int]]]:
+        """The ids of texts that are read together."""
+        texts = _listed(texts)
+        return ([self.encode(text) for text in texts[i : i + BATCH]] for i in range(0, len(texts), BATCH))
 
     @property
     def _device(self) -> torch.device:
@@ -208,7 +225,8 @@ class Pipeline:
     ) -> tuple[GenerationConfig, dict[str, Any]]:
         """(the choices, what else `generate` takes): ids that the tokenizer lacks never come, its end token ends."""
         others = {name: options.pop(name) for name in ("cache", "prefill_chunk", "compile") if name in options}
-        config, spec = chosen(config, options), self.model.spec.decoder if self.pair else self.model.spec
+        config, spec = chosen(config, options), writer_of(self.model)
+        config = chosen(config, {name: x for name, x in self.defaults.items() if getattr(config, name) is None})
         if config.vocab is None and len(self.tokenizer) < spec.embedding.vocab:
             config = chosen(config, {"vocab": len(self.tokenizer)})
         own = self.tokenizer.eos if isinstance(self.tokenizer, Tokenizer) else self.tokenizer.roles.get("eos")
@@ -229,3 +247,27 @@ class Pipeline:
 
     def _spelt(self, token: int) -> str:
         return self.tokenizer.token(token) if isinstance(self.tokenizer, ForeignTokenizer) else self.decode([token])
+
+
+def _text(text: object) -> str:
+    """The text. ValueError: it is none."""
+    if not isinstance(text, str):
+        raise ValueError(f"text: expected a string, got {type(text).__name__}")
+    return text
+
+
+def _listed(texts: str | Sequence[str]) -> list[str]:
+    """Texts, of which one may stand alone. ValueError: neither a text nor several."""
+    if isinstance(texts, str):
+        return [texts]
+    if not isinstance(texts, Iterable):
+        raise ValueError(f"texts: expected a string or a list of strings, got {type(texts).__name__}")
+    return list(texts)
+
+
+def _seeds(seed: int | None) -> Iterator[int | None]:
+    """A seed for every batch: the first as it is, the others drawn from it, so that no two batches draw alike."""
+    yield seed
+    draw = None if seed is None else torch.Generator().manual_seed(seed)
+    while True:
+        yield None if draw is None else int(torch.randint(2**62, (), generator=draw))

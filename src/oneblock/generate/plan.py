@@ -13,11 +13,12 @@ from torch import Tensor
 
 from oneblock.bricks import EncoderDecoder, Transformer, shift_right
 from oneblock.cache import Cache
+from oneblock.generate.checks import checked
 from oneblock.generate.config import GenerationConfig
 from oneblock.generate.decode import CausalStepper, Seq2SeqStepper
 from oneblock.generate.filters import Filter, filters
-from oneblock.generate.kind import causal_or_pair, stream_of
-from oneblock.generate.prompts import Prompts, prompts
+from oneblock.generate.kind import causal_or_pair, stream_of, writer_of
+from oneblock.generate.prompts import MaskLike, Prompts, prompts
 from oneblock.generate.room import CacheChoice, backend_of, cache_for
 from oneblock.generate.stops import Decodes, StopStrings
 from oneblock.spec import Model
@@ -58,7 +59,7 @@ class Plan:
 def plan(
     model: Transformer | EncoderDecoder,
     input_ids: Any,
-    attention_mask: Tensor | None,
+    attention_mask: MaskLike,
     config: GenerationConfig,
     tokenizer: Decodes | None = None,
     cache: CacheChoice = None,
@@ -67,7 +68,7 @@ def plan(
 ) -> Plan:
     """Decide and check. ValueError: whatever does not fit, before anything is computed."""
     pair, device = causal_or_pair(model, "generate") == "pair", next(model.parameters()).device
-    reader, writer = stream_of(model), model.spec.decoder if pair else model.spec
+    reader, writer = stream_of(model), writer_of(model)
     eos = _ends(config, writer)
     given = next((t for t in (config.pad_token_id, reader.tokens.pad) if t is not None), None)
     pad = next((t for t in (given, *eos) if t is not None), 0)
@@ -83,8 +84,8 @@ def plan(
         Prompts(before, None).fits(writer, config.max_new_tokens - 1)
     if config.stops and tokenizer is None:
         raise ValueError("stop_strings: they need a tokenizer to read tokens as text; pass tokenizer=")
-    if prefill_chunk is not None and not (isinstance(prefill_chunk, int) and prefill_chunk > 0):
-        raise ValueError(f"prefill_chunk: expected a whole number of at least 1, got {prefill_chunk!r}")
+    if prefill_chunk is not None:
+        prefill_chunk = checked("prefill_chunk", prefill_chunk)
     backend = backend_of(compile)
     return Plan(
         model, config, source, before, before if pair else source.known,

@@ -13,9 +13,13 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from oneblock.generate.checks import shown
 from oneblock.spec import Learned, Model
 
-__all__ = ["Prompts", "prompts"]
+__all__ = ["MaskLike", "Prompts", "prompts", "within"]
+
+MaskLike = Tensor | Sequence[Sequence[int]] | None
+"""(batch, length), 1 at real tokens; None where all are real."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,21 +45,25 @@ class Prompts:
         `new` tokens more will be read.
         """
         length = self.ids.shape[1] if spec.counted == "all" else self.longest
-        position = spec.embedding.position
-        table = position.length if isinstance(position, Learned) else None
-        needs = f"{length} tokens" + (f" and {new} of the answer" if new else "")
-        if table is not None and length + new > table:
-            raise ValueError(
-                f"input_ids: the model has {table} positions, {needs} need more; shorten the prompt"
-                + (" or lower max_new_tokens" if new else "")
-            )
-        if table is None and spec.length is not None and length + new > spec.length:
+        within(length, spec, new)
+        if _table(spec) is None and spec.length is not None and length + new > spec.length:
+            needs = _needs(length, new)
             warnings.warn(f"{needs}: the model was trained on at most {spec.length} and may ramble", stacklevel=5)
+
+
+def within(length: int, spec: Model, new: int = 0) -> None:
+    """Refuse `length` tokens, and `new` ones more, where a table of positions has fewer rows."""
+    table = _table(spec)
+    if table is not None and length + new > table:
+        raise ValueError(
+            f"input_ids: the model has {table} positions, {_needs(length, new)} need more; shorten the prompt"
+            + (" or lower max_new_tokens" if new else "")
+        )
 
 
 def prompts(
     input_ids: Any,
-    attention_mask: Tensor | None = None,
+    attention_mask: MaskLike = None,
     *,
     pad: int = 0,
     own_pad: int | None = None,
@@ -65,11 +73,12 @@ def prompts(
 ) -> Prompts:
     """A batch from ids (batch, length) or (length,), or from a list of prompts of any lengths.
 
-    `attention_mask` is (batch, length), 1 at real tokens; without it, ids equal to `own_pad` are padding. Padding moves
-    to the left and columns of nothing else are left out; with `side=None` a tensor stays as it is. Rows of a list are
-    filled up with `pad`: on the left, with `side=None` on the right.
+    Ids may be tensors, arrays or lists. `attention_mask` is (batch, length), 1 at real tokens; without it, ids of a
+    tensor equal to `own_pad` are padding. Padding moves to the left and columns of nothing else are left out; with
+    `side=None` a tensor stays as it is. Rows of a list are filled up with `pad`: on the left, with `side=None` on the
+    right.
 
-    ValueError: an empty prompt, ids that are no ids of the `vocab`, a mask that does not fit.
+    ValueError: an empty prompt, ids that are no whole numbers or no ids of the `vocab`, a mask that does not fit.
 
     >>> made = prompts([[5], [6, 7, 8]])
     >>> made.ids.tolist(), made.mask.tolist()
@@ -99,25 +108,56 @@ def prompts(
     return Prompts(ids, None if bool(mask.all()) else mask)
 
 
-def _tensor(input_ids: Any, mask: Tensor | None, pad: int) -> tuple[Tensor, Tensor | None]:
-    if isinstance(input_ids, Tensor):
-        ids = input_ids[None] if input_ids.ndim == 1 else input_ids
-        if ids.ndim != 2 or ids.is_floating_point() or ids.dtype == torch.bool:
-            raise ValueError(
-                f"input_ids: expected whole numbers (batch, length), got {input_ids.dtype} {tuple(input_ids.shape)}"
-            )
-        return ids.long(), mask[None] if mask is not None and mask.ndim == 1 else mask
-    if not isinstance(input_ids, Sequence) or isinstance(input_ids, str):
+def _tensor(input_ids: Any, mask: Any, pad: int) -> tuple[Tensor, Tensor | None]:
+    """(ids (batch, length), what is known of padding (batch, length))."""
+    if hasattr(input_ids, "__array__"):  # a tensor or an array
+        return _whole(input_ids, (1, 2)), _mask(mask)
+    if not isinstance(input_ids, Sequence) or isinstance(input_ids, str | bytes):
         raise ValueError(f"input_ids: expected token ids, got {type(input_ids).__name__}; encode the text first")
-    if mask is not None:
-        raise ValueError("attention_mask: a list of prompts needs none, their lengths say it; leave it out")
     rows = [input_ids] if all(isinstance(item, int) for item in input_ids) else input_ids
-    tensors = [torch.as_tensor(row, dtype=torch.long).flatten() for row in rows]
+    tensors = [_whole(row, (1,))[0] for row in rows]
     length = max((len(row) for row in tensors), default=0)
+    if mask is not None and any(len(row) < length for row in tensors):
+        raise ValueError("attention_mask: prompts of several lengths need none, their lengths say it; leave it out")
     ids, real = torch.full((len(tensors), length), pad), torch.zeros(len(tensors), length, dtype=torch.long)
-    for row, filled, shown in zip(tensors, ids, real, strict=True):
-        filled[: len(row)], shown[: len(row)] = row, 1
-    return ids, real
+    for row, filled, there in zip(tensors, ids, real, strict=True):
+        filled[: len(row)], there[: len(row)] = row, 1
+    return ids, real if mask is None else _mask(mask)
+
+
+def _whole(ids: Any, axes: tuple[int, ...]) -> Tensor:
+    """Ids (batch, length) from whole numbers (length,) or (batch, length), as many `axes` as they may have."""
+    try:
+        found = torch.as_tensor(ids)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        raise ValueError(
+            f"input_ids: expected whole numbers (batch, length), got {shown(ids)}; encode texts first"
+        ) from None
+    nothing = not isinstance(ids, Tensor) and found.numel() == 0  # an empty list counts as float
+    other = found.is_floating_point() or found.is_complex() or found.dtype == torch.bool
+    if found.ndim not in axes or (other and not nothing):
+        got = f"{found.dtype} {tuple(found.shape)}"
+        raise ValueError(f"input_ids: expected whole numbers (batch, length), got {got}")
+    return (found[None] if found.ndim == 1 else found).long()
+
+
+def _mask(mask: Any) -> Tensor | None:
+    """A mask (batch, length) from whatever has its numbers."""
+    try:
+        found = None if mask is None else torch.as_tensor(mask)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        raise ValueError(f"attention_mask: expected numbers (batch, length), got {shown(mask)}") from None
+    return found[None] if found is not None and found.ndim == 1 else found
+
+
+def _table(spec: Model) -> int | None:
+    """Rows of the table of positions, None where there is none."""
+    position = spec.embedding.position
+    return position.length if isinstance(position, Learned) else None
+
+
+def _needs(length: int, new: int) -> str:
+    return f"{length} tokens" + (f" and {new} of the answer" if new else "")
 
 
 def _checked(ids: Tensor, mask: Tensor | None, vocab: int | None) -> Tensor:

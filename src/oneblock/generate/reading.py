@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from oneblock.bricks import Context, EncoderDecoder, Transformer
+from oneblock.generate.checks import checked, whole
 from oneblock.generate.kind import described, stream_of
 from oneblock.generate.mode import evaluating
-from oneblock.generate.prompts import Prompts, prompts
+from oneblock.generate.prompts import MaskLike, Prompts, prompts
 from oneblock.spec import Classify, Head, Model, Pool
 
 __all__ = ["Filled", "classify", "embed", "fill"]
@@ -36,7 +37,7 @@ class Filled:
 def embed(
     model: Transformer | EncoderDecoder,
     input_ids: Any,
-    attention_mask: Tensor | None = None,
+    attention_mask: MaskLike = None,
     *,
     pooling: Pooling | None = None,
     normalise: bool = True,
@@ -69,12 +70,19 @@ def embed(
 
 @torch.no_grad()
 def fill(
-    model: Transformer, input_ids: Any, mask_token_id: int, attention_mask: Tensor | None = None, *, top_k: int = 5
+    model: Transformer,
+    input_ids: Any,
+    mask_token_id: int,
+    attention_mask: MaskLike = None,
+    *,
+    top_k: int = 5,
+    vocab: int | None = None,
 ) -> list[Filled]:
     """The likeliest tokens of every gap, row by row: gaps are where `input_ids` have `mask_token_id`.
 
-    For models that see both sides (Devlin et al. 2019, arXiv:1810.04805). ValueError: no gap at all, another kind of
-    model, a `top_k` below 1.
+    For models that see both sides (Devlin et al. 2019, arXiv:1810.04805). With `vocab`, ids from there on are left out
+    before the softmax, so that the probabilities of the others sum to 1: they are rows of a head that no token of the
+    tokenizer has. ValueError: no gap at all, another kind of model, a `top_k` or `vocab` below 1.
 
     >>> from oneblock.bricks import build_model
     >>> from oneblock.spec import Attention, Block, Embedding, FeedForward, Full
@@ -86,21 +94,21 @@ def fill(
     spec = _spec(model, "fill")
     if isinstance(model, EncoderDecoder) or not isinstance(spec.head, Head) or model.causal:
         raise ValueError(f"fill: expected a masked language model, got {described(model)}")
-    if not isinstance(top_k, int) or top_k < 1:
-        raise ValueError(f"top_k: expected a whole number of at least 1, got {top_k!r}")
+    top_k = whole(1, 2**31)("top_k", top_k)
+    vocab = None if vocab is None else checked("vocab", vocab)
     read = _read(model, input_ids, attention_mask)
     gaps = (read.ids == mask_token_id) if read.mask is None else (read.ids == mask_token_id) & read.mask.bool()
     if not bool(gaps.any()):
         raise ValueError(f"fill: expected a gap to fill, the mask token ({mask_token_id}), got none")
     with evaluating(model):
-        likely = model.head(_stream(model, read)[gaps]).float().softmax(-1)  # (gaps, vocab)
+        likely = model.head(_stream(model, read)[gaps])[:, :vocab].float().softmax(-1)  # (gaps, vocab)
     best, tokens = likely.topk(min(top_k, likely.shape[1]))
     columns = zip(gaps.nonzero().tolist(), tokens.tolist(), best.tolist(), strict=True)
     return [Filled(row, at, tuple(names), tuple(shares)) for (row, at), names, shares in columns]
 
 
 @torch.no_grad()
-def classify(model: Transformer, input_ids: Any, attention_mask: Tensor | None = None) -> Tensor:
+def classify(model: Transformer, input_ids: Any, attention_mask: MaskLike = None) -> Tensor:
     """The probability of each label, (batch, labels) float32; of a model with one label alone its number as it is.
 
     `input_ids` and `attention_mask` are those of `generate`. ValueError: a model without labels.
@@ -120,7 +128,7 @@ def _spec(model: Any, verb: str) -> Model:
     return stream_of(model)
 
 
-def _read(model: Transformer | EncoderDecoder, input_ids: Any, mask: Tensor | None) -> Prompts:
+def _read(model: Transformer | EncoderDecoder, input_ids: Any, mask: MaskLike) -> Prompts:
     spec, device = stream_of(model), next(model.parameters()).device
     pad = spec.tokens.pad
     read = prompts(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+import torch
+
 from oneblock.cache import Cache, Growing, Rolling, Static, make
+from oneblock.hint import nearest
 from oneblock.spec import Model
 
 __all__ = ["CacheChoice", "backend_of", "cache_for"]
@@ -40,15 +43,20 @@ def cache_for(cache: CacheChoice, spec: Model, room: int, backend: str | None) -
     return usual
 
 
-def backend_of(compile: bool | str) -> str | None:
-    """The backend of `torch.compile` to use, None for none.
+def backend_of(compile: bool | str | None) -> str | None:
+    """The backend of `torch.compile` to use, None for none. ValueError: torch knows none of that name, or no name.
 
     >>> backend_of(True), backend_of(False), backend_of("eager")
     ('inductor', None, 'eager')
     """
-    if isinstance(compile, str):
-        return compile
-    return "inductor" if compile else None
+    if compile is None or isinstance(compile, bool):
+        return "inductor" if compile else None
+    if not isinstance(compile, str):
+        raise ValueError(f"compile: expected True, False or the name of a backend, got {compile!r}")
+    if compile not in torch.compiler.list_backends(exclude_tags=()):
+        usual = [*torch.compiler.list_backends(), "eager", "aot_eager"]
+        raise ValueError(f"compile: {compile!r} is no backend of torch.compile here; {nearest(compile, usual)}")
+    return compile
 
 
 def _emptied(cache: Cache, usual: Cache, room: int, backend: str | None) -> Cache:

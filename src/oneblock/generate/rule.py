@@ -8,6 +8,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from oneblock.generate.checks import checked
+
 __all__ = ["EarlyStopping", "Rule", "limits"]
 
 EarlyStopping = bool | Literal["never"]
@@ -31,10 +33,8 @@ class Rule:
             raise ValueError(
                 f"beam and n_best: expected 1 <= n_best <= beam, got n_best {self.n_best}, beam {self.beam}"
             )
-        if not math.isfinite(self.alpha):
-            raise ValueError(f"length_penalty: expected a finite number such as 1.0, got {self.alpha}")
-        if not isinstance(self.early_stopping, bool) and self.early_stopping != "never":
-            raise ValueError(f'early_stopping: expected True, False or "never", got {self.early_stopping!r}')
+        checked("length_penalty", self.alpha)
+        checked("early_stopping", self.early_stopping)
 
     @property
     def spare(self) -> int:

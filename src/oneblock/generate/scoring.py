@@ -5,13 +5,15 @@ Shapes: batch = texts, length = tokens, target = target tokens.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from oneblock.bricks import EncoderDecoder, Transformer, shift_right
 from oneblock.bricks.loss import IGNORED
 from oneblock.generate.kind import causal_or_pair, stream_of
-from oneblock.generate.prompts import prompts
+from oneblock.generate.prompts import MaskLike, Prompts, prompts
 
 __all__ = ["perplexity", "score"]
 
@@ -22,16 +24,17 @@ CHUNK = 256
 @torch.no_grad()
 def score(
     model: Transformer | EncoderDecoder,
-    input_ids: Tensor,
+    input_ids: Any,
     targets: Tensor | None = None,
-    attention_mask: Tensor | None = None,
+    attention_mask: MaskLike = None,
 ) -> Tensor:
     """The log-probability of each token, given those before it: float32, 0 where there is nothing to score.
 
     A causal model scores `input_ids` (batch, length) themselves: the first real token of each text, which nothing comes
     before, and padding have 0. An encoder-decoder scores `targets` (batch, target), translations of `input_ids` with
     their end token and -100 behind it. All tokens are scored in one pass; the sum over a row is what a search reports
-    as `logprob`. `attention_mask` (batch, length) belongs to `input_ids`. The model is used in the mode it is in.
+    as `logprob`. `attention_mask` (batch, length) belongs to `input_ids`; both are those of `generate`, rows of a list
+    filled up on the right. The model is used in the mode it is in.
 
     ValueError: a model that predicts no next token, ids beyond its vocabulary, texts beyond its positions, targets
     where none belong or none where some do.
@@ -43,7 +46,9 @@ def score(
     torch.Size([1, 3])
     """
     kind, reader = causal_or_pair(model, "score"), stream_of(model)
-    prompts(input_ids, attention_mask, vocab=reader.embedding.vocab, side=None).fits(reader)
+    read = _read(model, input_ids, attention_mask)
+    read.fits(reader)
+    input_ids, attention_mask = read.ids, read.mask
     if kind == "causal":
         if targets is not None:
             raise ValueError("score: a causal model scores input_ids themselves, got targets too; join them")
@@ -54,17 +59,17 @@ def score(
         return torch.nn.functional.pad(found, (1, 0))
     if targets is None:
         raise ValueError("score: an encoder-decoder scores targets, got none; pass targets=")
-    read = shift_right(targets, model.spec.decoder.tokens)
+    before = shift_right(targets, model.spec.decoder.tokens)
     memory = model.encode(input_ids, attention_mask)
-    found = _logprob(model.decoder, model.features(memory, read)[0], targets.clamp(min=0))
+    found = _logprob(model.decoder, model.features(memory, before)[0], targets.clamp(min=0))
     return found.masked_fill(targets == IGNORED, 0.0)
 
 
 def perplexity(
     model: Transformer | EncoderDecoder,
-    input_ids: Tensor,
+    input_ids: Any,
     targets: Tensor | None = None,
-    attention_mask: Tensor | None = None,
+    attention_mask: MaskLike = None,
 ) -> Tensor:
     """exp of the mean surprise of the tokens that `score` scores, (batch,): 1 is certain, vocab is clueless.
 
@@ -74,8 +79,14 @@ def perplexity(
     if targets is not None:
         count = (targets != IGNORED).sum(1)
     else:
-        count = (torch.ones_like(input_ids) if attention_mask is None else attention_mask != 0).sum(1) - 1
+        read = _read(model, input_ids, attention_mask)
+        count = (torch.ones_like(read.ids) if read.mask is None else read.mask).sum(1) - 1
     return (-logprob.sum(1) / count).exp()
+
+
+def _read(model: Transformer | EncoderDecoder, input_ids: Any, mask: MaskLike) -> Prompts:
+    device, vocab = next(model.parameters()).device, stream_of(model).embedding.vocab
+    return prompts(input_ids, mask, vocab=vocab, device=device, side=None)
 
 
 def _logprob(decoder: Transformer, x: Tensor, targets: Tensor) -> Tensor:

@@ -4,7 +4,6 @@ Shapes: batch = sentences translated together, length = tokens of the longest of
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from os import PathLike
@@ -18,6 +17,7 @@ from oneblock import weights
 from oneblock.bricks import EncoderDecoder, shift_right
 from oneblock.generate.decode import Seq2SeqStepper
 from oneblock.generate.hypothesis import Hypothesis
+from oneblock.generate.mode import evaluating
 from oneblock.generate.pieces import capacity, pieces
 from oneblock.generate.search import EarlyStopping, beam_search
 from oneblock.spec import Seq2Seq
@@ -185,7 +185,7 @@ class Translator:
         progress: Callable[[int, int], object] | None,
     ) -> dict[tuple[int, ...], list[Hypothesis]]:
         done: dict[tuple[int, ...], list[Hypothesis]] = {}
-        with torch.inference_mode(), _evaluating(self.model):
+        with torch.inference_mode(), evaluating(self.model):
             for batch in _batches(todo, batch_tokens):
                 done.update(zip(batch, self._search(batch, max_length, options), strict=True))
                 if progress is not None:
@@ -258,15 +258,3 @@ def _batches(sentences: Sequence[tuple[int, ...]], tokens: int) -> Iterator[list
         batch.append(sentence)
     if batch:
         yield batch
-
-
-@contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    """Dropout off; afterwards each module is in the mode it was in."""
-    training = [module for module in model.modules() if module.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True

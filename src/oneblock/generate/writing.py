@@ -18,6 +18,7 @@ from oneblock.bricks.loss import IGNORED
 from oneblock.generate.config import GenerationConfig, chosen
 from oneblock.generate.mode import evaluating
 from oneblock.generate.plan import Plan, plan
+from oneblock.generate.prompts import MaskLike
 from oneblock.generate.room import CacheChoice
 from oneblock.generate.scoring import score
 from oneblock.generate.stops import Decodes
@@ -47,7 +48,7 @@ class Generated:
 def generate(
     model: Any,
     input_ids: Any,
-    attention_mask: Tensor | None = None,
+    attention_mask: MaskLike = None,
     generation_config: GenerationConfig | None = None,
     *,
     tokenizer: Decodes | None = None,
@@ -61,8 +62,8 @@ def generate(
 
     Of a causal model the prompts with what follows, of an encoder-decoder the target behind its start token; padded on
     the right, rows of one prompt side by side. `input_ids` is (batch, length), padded on either side and then with an
-    `attention_mask` (1 at real tokens), or a list of prompts of any lengths. In the result padding of prompts stands on
-    the left. A batch gives the answers that each prompt alone gives, where nothing is drawn.
+    `attention_mask` (1 at real tokens), or a list of prompts of any lengths; a mask may be a list too. In the result
+    padding of prompts stands on the left. A batch gives what each prompt alone gives, where nothing is drawn.
 
     `options` are the fields of `GenerationConfig`, with the names and meanings of Hugging Face's `generate`, and change
     `generation_config`. `cache` is "growing", "static", "rolling" (windowed layers keep their window), None for the
@@ -103,7 +104,7 @@ def generate(
 def stream(
     model: Transformer | EncoderDecoder,
     input_ids: Any,
-    attention_mask: Tensor | None = None,
+    attention_mask: MaskLike = None,
     generation_config: GenerationConfig | None = None,
     *,
     tokenizer: Decodes | None = None,
