@@ -3,7 +3,8 @@
 Ours, transformers' `generate` (a growing cache; with --compile also a static one, compiled) and ctranslate2 (float32,
 int8) hold the same random weights and write after the same random prompts, taking turns. Reading the prompt is timed
 apart. First it is checked that all who compute in float32 write the same tokens. Beside the figures stands the floor:
-how often per second the weights can be read from memory.
+how often per second the weights that a step needs can be read from memory. Our weights are laid out for the batch, by
+`oneblock.prepack`.
 """
 
 from __future__ import annotations
@@ -48,9 +49,11 @@ def parser() -> argparse.ArgumentParser:
     return found
 
 
-def ours(folder: Path, dtype: torch.dtype = torch.float32, **options: Any) -> Write:
+def ours(folder: Path, batch: int, dtype: torch.dtype = torch.float32, **options: Any) -> Write:
     """Our `generate`, as its documentation shows it."""
-    model = oneblock.load(folder, dtype=dtype)
+    bytes_ = dtype == torch.int8
+    model = oneblock.load(folder, dtype=torch.float32 if bytes_ else dtype)
+    oneblock.prepack(model, batch, dtype if bytes_ else None)
 
     def write(prompts: Tensor, new: int) -> Tensor:
         written: Tensor = oneblock.generate(model, prompts, max_new_tokens=new, eos_token_id=-1, **options)
@@ -108,10 +111,17 @@ def words(folder: Path, vocab: int) -> None:
     fast.save_pretrained(folder)
 
 
-def floor(model_bytes: int) -> float:
+def floor(step_bytes: int) -> float:
     """How often per second so many bytes can be read: a matrix of 512 MiB times a vector, the best of some times."""
     matrix, vector = torch.ones(1 << 14, 1 << 13), torch.ones(1 << 13)
-    return matrix.nbytes / fastest(lambda: matrix @ vector) / model_bytes
+    return matrix.nbytes / fastest(lambda: matrix @ vector) / step_bytes
+
+
+def read_each_step(model: torch.nn.Module) -> int:
+    """Bytes of the weights that one token needs: all but the tables of which it looks up a row."""
+    modules = (module for module in model.modules() if not isinstance(module, torch.nn.Embedding))
+    weights = {weight for module in modules for weight in module.parameters(recurse=False)}
+    return sum(weight.nbytes for weight in weights)
 
 
 @torch.inference_mode()
@@ -124,39 +134,43 @@ def main() -> None:
     spec = oneblock.named(family, **sizes)
     vocab = spec.embedding.vocab
     with tempfile.TemporaryDirectory() as there:
-        folder = Path(there) / "model"
-        oneblock.save(oneblock.build(spec), folder, format="hf")
+        folder, model = Path(there) / "model", oneblock.build(spec)
+        oneblock.save(model, folder, format="hf")
         words(folder, vocab)
         writers: dict[str, Write | None] = {
-            OURS: ours(folder),
-            HALF: ours(folder, torch.bfloat16),
+            OURS: ours(folder, wanted.batch),
+            HALF: ours(folder, wanted.batch, torch.bfloat16),
+            "oneblock int8": ours(folder, wanted.batch, torch.int8),
             FOLLOWED: followed(folder),
             "transformers bfloat16": followed(folder, torch.bfloat16),
             "ctranslate2": translated(folder, "float32", wanted.threads),
             "ctranslate2 int8": translated(folder, "int8", wanted.threads),
         }
         if wanted.compile:
-            writers["oneblock compiled"] = ours(folder, compile=True, cache="static")
+            compiled: dict[str, Any] = {"compile": True, "cache": "static"}
+            writers["oneblock compiled"] = ours(folder, wanted.batch, **compiled)
+            writers["oneblock bfloat16 compiled"] = ours(folder, wanted.batch, torch.bfloat16, **compiled)
             writers["transformers compiled"] = followed(folder, cache_implementation="static")
     prompts = torch.randint(3, vocab, (wanted.batch, wanted.prompt))
     known = {name: write for name, write in writers.items() if write is not None}
     check = {"parameters": oneblock.parameters(spec)}
     expected = known[OURS](prompts, wanted.new)
-    for name in (name for name in known if name not in (OURS, HALF, "transformers bfloat16", "ctranslate2 int8")):
+    for name in (name for name in known if name != OURS and "bfloat16" not in name and "int8" not in name):
         same = (known[name](prompts, wanted.new) == expected).float().mean().item()
         check[f"tokens of {name} that are ours"] = f"{same:.0%}"
     new = 1 if wanted.prefill else wanted.new
     counted = wanted.batch * (wanted.prompt if wanted.prefill else wanted.new)
     before = ceilings()
-    reads = floor(4 * oneblock.parameters(spec))
+    reads = floor(read_each_step(model))
 
     def turn(write: Write) -> Callable[[int], int]:
         return lambda _: (write(prompts, new), counted)[1]
 
     found = contest([Contender(name, turn(write)) for name, write in known.items()], wanted.rounds)
-    check["float32 floor, steps/s"] = f"{reads:.1f} before, {floor(4 * oneblock.parameters(spec)):.1f} after"
+    check["float32 floor, steps/s"] = f"{reads:.1f} before, {floor(read_each_step(model)):.1f} after"
     result = {
-        "command": f"decode_speed --shape {wanted.shape} --batch {wanted.batch}" + " --prefill" * wanted.prefill,
+        "command": f"decode_speed --shape {wanted.shape} --batch {wanted.batch} --prompt {wanted.prompt}"
+        + f" --new {new}" + " --prefill" * wanted.prefill + " --compile" * wanted.compile,
         "machine": machine(), "ceilings": {"before": before, "after": ceilings()}, "check": check,
         "base": FOLLOWED, "memory": False, "contenders": rows(found, FOLLOWED),
     }  # fmt: skip

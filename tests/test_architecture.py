@@ -67,6 +67,7 @@ PUBLIC = {
     "named",
     "parameters",
     "perplexity",
+    "prepack",
     "save",
     "save_pretrained",
     "score",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from oneblock.cache import Cache, Growing, Rolling, Static, make
+from oneblock.mask import places
 from oneblock.spec import Causal, Embedding, Learned, Mask, Model, Relative, Seq2Seq, Window, put
 from specs import CAUSAL, TWO_WAY, VOCAB, exact, ids, language_model, models, padded, pairs, same, translator
 
@@ -293,3 +294,23 @@ def test_a_static_cache_that_is_full_refuses_and_stays_as_it_was() -> None:
         model(x[:, 3:], cache=cache)
     assert len(cache) == 3
     same(model(x[:, 3:4], cache=cache).logits, model(x[:, :4]).logits[:, -1:])
+
+
+def test_a_growing_cache_seldom_moves_what_it_keeps() -> None:
+    here, store = places(1), Growing()
+    moved, parts = 0, []
+    for number in range(200):
+        parts.append(torch.full((2, 1, 1, 3), float(number)))
+        before = store.kept.get("k")
+        kept = store.extend({"k": parts[-1]}, here)["k"]
+        moved += before is not None and kept.data_ptr() != before.data_ptr()
+        assert torch.equal(kept, torch.cat(parts, 2))
+    assert moved <= 14
+
+
+def test_a_growing_cache_keeps_what_a_gradient_needs() -> None:
+    store, parts = Growing(), [torch.randn(1, 1, 1, 3, requires_grad=True) for _ in range(4)]
+    total = sum(store.extend({"k": part}, places(1))["k"].square().sum() for part in parts)
+    total.backward()  # type: ignore[union-attr]
+    for number, part in enumerate(parts):
+        torch.testing.assert_close(part.grad, 2 * (len(parts) - number) * part.detach())

@@ -272,3 +272,13 @@ def test_help_is_there_without_torch(verb: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_long_answers_and_bytes_lay_the_weights_out(capsys: Any, causal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, str | None]] = []
+    monkeypatch.setattr(sys.modules["oneblock.generate"], "prepack", lambda _, *how: asked.append(how))
+    monkeypatch.setattr(sys.modules["oneblock.cli.generate"], "WORTH", 4)
+    for new, options in (("4", ["low"]), ("3", ["low"]), ("3", ["low", "low", "--num-beams", "2", "--dtype", "int8"])):
+        status, _, said = run(capsys, "generate", causal, *options, "--max-new-tokens", new, *CPU)
+        assert (status, said) == (0, "")
+    assert asked == [(1, None), (4, "int8")]

@@ -165,3 +165,36 @@ def test_rows_of_a_sight_are_rows_of_its_answer(case: Case, size: int) -> None:
     parts = [sight.rows(a, a + size).visible for a in range(0, length, size)]
     joined = torch.cat([part.expand(-1, -1, min(size, length - i * size), -1) for i, part in enumerate(parts)], 2)
     assert torch.equal(joined, sight.visible.expand_as(joined))
+
+
+@settings(max_examples=40)
+@given(
+    batch=st.integers(1, 3), kv_heads=st.integers(1, 2), group=st.integers(1, 3), keys=st.integers(1, 9),
+    wide=st.integers(1, 2), hidden=st.booleans(), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_a_lone_query_in_half_precision_is_the_kernel_within_rounding(
+    batch: int, kv_heads: int, group: int, keys: int, wide: int, hidden: bool, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    q = torch.randn(batch, kv_heads * group, 1, 4).bfloat16()
+    k, v = torch.randn(batch, kv_heads, keys, 4).bfloat16(), torch.randn(batch, kv_heads, keys, 4 * wide).bfloat16()
+    mask = torch.ones(batch, keys)
+    mask[:, : keys // 2] = 0
+    there = places(keys, mask if hidden else None)
+    sight = Sight(Full(), there.part(keys - 1, keys), there)
+    found = attend(q, k, v, sight, Softmax(0.5))
+    expected = fused(q.float(), k.float(), v.float(), sight, Softmax(0.5))
+    torch.testing.assert_close(found.float(), expected, rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize(("rule", "free"), [(Causal(), True), (Full(), True), (Window(2), False)])
+def test_the_newest_token_alone_needs_no_mask(rule: Mask, free: bool) -> None:
+    before, now = places(3), places(1, past=places(3))
+    sight = Sight(rule, now, before.then(now))
+    assert sight.symbolic == free
+    assert (sight.kernel == {}) == free
+    assert bool(sight.visible.all()) == free
+    older = Sight(Causal(), before.part(1, 2), before.then(now))
+    assert not older.symbolic
+    hidden = Sight(Causal(), now, places(3, torch.tensor([[0, 1, 1]])).then(now))
+    assert not hidden.symbolic

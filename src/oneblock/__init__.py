@@ -32,6 +32,7 @@ PUBLIC = {
     "named": "zoo",
     "parameters": "cost",
     "perplexity": "generate",
+    "prepack": "generate",
     "save": "weights",
     "save_pretrained": "weights",
     "score": "generate",

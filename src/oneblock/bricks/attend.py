@@ -40,7 +40,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, sight: Sight, softmax: Softmax) -> T
     or would hold them whole (dropout, a mask over a long text): then in chunks of queries, recomputed in backward.
     """
     plain = softmax.softcap is None and softmax.dropout == 0
-    way = fused if plain and not wanted("scores", "masked", "pattern") else written
+    way = fused if plain and not slow(q) and not wanted("scores", "masked", "pattern") else written
     small = sight.size <= LARGE or wanted("scores", "masked", "pattern")
     # The kernel writes the scores out where values are wider or narrower than keys.
     if small or (plain and sight.symbolic and k.shape[-1] == v.shape[-1]):
@@ -68,8 +68,8 @@ def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, softmax: Softmax) -> Te
 
 def written(q: Tensor, k: Tensor, v: Tensor, sight: Sight, softmax: Softmax) -> Tensor:
     """The equation as the papers write it; also the oracle for the other ways."""
-    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], dim=1) for x in (k, v))
-    scores = tap(softmax.scale * q @ k.mT, "scores", q=q, k=k, scale=softmax.scale)  # (batch, heads, query, key)
+    scores = softmax.scale * product(q, k.mT)  # (batch, heads, query, key)
+    scores = tap(scores, "scores", q=q, k=k, scale=softmax.scale)
     scores = capped(scores, softmax.softcap)
     if sight.added is not None:
         scores = scores + sight.added.type_as(scores)
@@ -77,7 +77,20 @@ def written(q: Tensor, k: Tensor, v: Tensor, sight: Sight, softmax: Softmax) -> 
     # A row with nothing to see is 0/0; filling its NaN with 0 also stops the gradient there.
     pattern = scores.softmax(-1).masked_fill(~sight.visible, 0)
     pattern = tap(dropout(pattern, softmax.dropout), "pattern", masked=scores)
-    return pattern @ v
+    return product(pattern, v)
+
+
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """a @ b for each head, where neighbours among the heads of a share one of b, of which no copies are made."""
+    if a.shape[1] == b.shape[1]:
+        return a @ b
+    grouped = a.unflatten(1, (b.shape[1], -1))  # (batch, kv_heads, heads of each, query, ...)
+    return (grouped.flatten(2, 3) @ b).unflatten(2, grouped.shape[2:4]).flatten(1, 2)
+
+
+def slow(q: Tensor) -> bool:
+    """Whether torch's kernel is slower than its parts: for a lone query in half precision on a CPU, up to ten times."""
+    return q.shape[2] == 1 and q.dtype.itemsize == 2 and q.device.type == "cpu"
 
 
 def capped(x: Tensor, cap: float | None) -> Tensor:

@@ -69,8 +69,7 @@ class MoEBrick(nn.Module):
         scores = tap(self.router(tokens), "router", x=tokens)
         share = scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))  # (tokens, experts)
         weight, chosen = share.topk(self.active)
-        if self.renormalise:
-            weight = weight / weight.sum(-1, keepdim=True)
+        weight = weight / weight.sum(-1, keepdim=True) if self.renormalise else weight
         if ctx is not None:
             ctx.routed.append((share, chosen))
         return tap(weight.type_as(tokens), "weight", scores=scores), chosen

@@ -31,14 +31,27 @@ class Store(Protocol):
 
 
 class Growing:
-    """Keeps everything; each step joins the new tokens to the old."""
+    """Keeps everything, with room behind it: new tokens are written there, and old ones seldom move."""
 
     def __init__(self) -> None:
         self.kept: Tensors = {}
+        self.room: Tensors = {}
 
     def extend(self, new: Tensors, here: Places) -> Tensors:  # noqa: ARG002
-        self.kept = _joined(self.kept, new)
+        # What a gradient needs is not written over.
+        alone = not self.kept or any(x.requires_grad for x in (*self.kept.values(), *new.values()))
+        self.kept = _joined(self.kept, new) if alone else {name: self.behind(name, x) for name, x in new.items()}
         return self.kept
+
+    def behind(self, name: str, new: Tensor) -> Tensor:
+        """What is kept, followed by new tokens."""
+        old, room = self.kept[name], self.room.get(name)
+        start, stop = old.shape[2], old.shape[2] + new.shape[2]
+        if room is None or room.data_ptr() != old.data_ptr() or room.shape[2] < stop:
+            room = self.room[name] = old.new_empty(*old.shape[:2], stop + stop // 2, old.shape[3])
+            room[:, :, :start] = old
+        room[:, :, start:stop] = new
+        return room[:, :, :stop]
 
     def places(self, seen: Places) -> Places:
         return seen

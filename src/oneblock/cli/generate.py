@@ -22,6 +22,8 @@ CHOICES = (
 """Options that go on as they are."""
 SAMPLING = "temperature top_k top_p min_p typical_p seed"
 """Those that are about drawing."""
+WORTH = 50
+"""Tokens from which on laying out the weights takes less time than it saves."""
 BLANK = {"prompt": "", "text": "", "tokens": (), "score": 0.0, "logprob": 0.0, "finished": True}
 """The answer to a blank line."""
 
@@ -50,7 +52,7 @@ def run(
     compile: Annotated[bool, typer.Option("--compile", help="Make each step one graph.")] = False,
     as_json: shared.Json = False,
     device: shared.Device = "auto",
-    dtype: shared.Dtype = "float32",
+    dtype: Annotated[str, typer.Option(help="Of the weights: float32, bfloat16, float16, auto, or int8.")] = "float32",
     threads: shared.Threads = None,
 ) -> None:
     """Write on: the prompt and what follows; of an encoder-decoder, what it answers.
@@ -61,7 +63,7 @@ def run(
     told = dict(locals())
     options = _options(told)
     asked = shared.read("generate", prompts, file, EXAMPLE, blank=True)
-    pipeline = shared.opened(model, device, dtype, threads)
+    pipeline = _opened(told, len(asked))
     _note_unread(told)
     if len(asked) == 1 and asked[0].strip() and num_beams == 1 and num_return_sequences == 1 and not as_json:
         _write(pipeline, asked[0], options)
@@ -80,6 +82,16 @@ def _options(told: dict[str, Any]) -> dict[str, Any]:
     choices = {name: told[name] for name in CHOICES.split()} | others
     oneblock.GenerationConfig(**choices)
     return choices | {name: told[name] for name in ("cache", "compile", "to")}
+
+
+def _opened(told: dict[str, Any], texts: int) -> Any:
+    """The model with its tokenizer; its weights laid out for so many texts if that pays."""
+    rounded = told["dtype"] == "int8"
+    pipeline = shared.opened(told["model"], told["device"], "float32" if rounded else told["dtype"], told["threads"])
+    if rounded or told["max_new_tokens"] >= WORTH:
+        rows = min(texts, pipeline.BATCH) * max(told["num_beams"], told["num_return_sequences"])
+        oneblock.prepack(pipeline.model, rows, "int8" if rounded else None)
+    return pipeline
 
 
 def _note_unread(told: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from oneblock.generate.config import GenerationConfig
 from oneblock.generate.decode import CausalStepper, Seq2SeqStepper
 from oneblock.generate.hypothesis import Hypothesis
 from oneblock.generate.pipeline import Pipeline
+from oneblock.generate.prepack import prepack
 from oneblock.generate.reading import Filled, classify, embed, fill
 from oneblock.generate.scoring import perplexity, score
 from oneblock.generate.search import EarlyStopping, Stepper, beam_search, greedy_search
@@ -34,6 +35,7 @@ __all__ = [
     "generate",
     "greedy_search",
     "perplexity",
+    "prepack",
     "score",
     "stream",
     "translate",

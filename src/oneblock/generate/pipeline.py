@@ -32,9 +32,6 @@ from oneblock.weights.labels import read_labels
 
 __all__ = ["Pipeline"]
 
-BATCH = 16
-"""Texts read together."""
-
 
 class Pipeline:
     """A model and its tokenizer. Each method says in one line if this model is for another job.
@@ -48,6 +45,9 @@ class Pipeline:
     >>> answer.prompt, len(answer.tokens)
     ('low', 3)
     """
+
+    BATCH = 16
+    """Texts read together."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class Pipeline:
             except ValueError as error:
                 raise ValueError(f"{shown(text)}: {error}") from None
         seeds = _seeds(config.seed)
-        batches = (slice(i, i + BATCH) for i in range(0, len(texts), BATCH))
+        batches = (slice(i, i + self.BATCH) for i in range(0, len(texts), self.BATCH))
         return chain.from_iterable(
             self._answered(texts[part], ids[part], chosen(config, {"seed": next(seeds)}), others) for part in batches
         )
@@ -214,7 +214,7 @@ class Pipeline:
     def _batches(self, texts: str | Sequence[str]) -> Iterator[list[list[int]]]:
         """The ids of texts that are read together."""
         texts = _listed(texts)
-        return ([self.encode(text) for text in texts[i : i + BATCH]] for i in range(0, len(texts), BATCH))
+        return ([self.encode(text) for text in texts[i : i + self.BATCH]] for i in range(0, len(texts), self.BATCH))
 
     @property
     def _device(self) -> torch.device:

@@ -19,12 +19,14 @@ class Places:
     index: where a token lies in the sequence; causal and window masks compare it. position: what embeddings and
     rotations use; it skips left padding and restarts per document. real: False at padding, None when all are real.
     document: which document a token belongs to, None when there is one.
+    last: the plain places that these end with, when they were joined.
     """
 
     index: Tensor
     position: Tensor
     real: Tensor | None = None
     document: Tensor | None = None
+    last: Places | None = None
 
     @property
     def length(self) -> int:
@@ -56,6 +58,7 @@ class Places:
             _join(self.position, more.position),
             _join_optional(self, more, "real", True),
             _join_optional(self, more, "document", 0),
+            more if more.plain else None,
         )
 
 
@@ -93,8 +96,7 @@ def places(
         position = index if counted == "all" else _count(real, index, past)
     elif position.shape[-1] != length:
         raise ValueError(f"position_ids: expected length {length}, got {position.shape[-1]}")
-    if real is not None:
-        real = real[:, -length:]
+    real = None if real is None else real[:, -length:]
     return Places(index, position if position.ndim == 2 else position[None], real, document)
 
 
@@ -132,7 +134,6 @@ def _join_optional(a: Places, b: Places, name: str, default: bool | int) -> Tens
     first, second = getattr(a, name), getattr(b, name)
     if first is None and second is None:
         return None
-    dtype = (first if first is not None else second).dtype
-    first = torch.full_like(a.index, default, dtype=dtype) if first is None else first
-    second = torch.full_like(b.index, default, dtype=dtype) if second is None else second
-    return _join(first, second)
+    dtype = torch.tensor(default).dtype
+    sides = ((a.index, first), (b.index, second))
+    return _join(*(torch.full_like(like, default, dtype=dtype) if x is None else x for like, x in sides))

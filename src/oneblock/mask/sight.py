@@ -33,7 +33,8 @@ class Sight:
     @property
     def symbolic(self) -> bool:
         """Whether a kernel needs no mask tensor at all: nothing is hidden, or exactly the future."""
-        free = atoms(self.mask) == {Full()} or (atoms(self.mask) == {Causal()} and self.q is self.k)
+        newest = self.q.length == 1 and self.q is self.k.last  # it has no future
+        free = atoms(self.mask) == {Full()} or (atoms(self.mask) == {Causal()} and (self.q is self.k or newest))
         return free and self.k.plain and self.bias is None
 
     @property
@@ -67,7 +68,7 @@ class Sight:
 
     def _kernel(self) -> dict[str, Any]:
         if self.symbolic:
-            return {"is_causal": True} if Causal() in atoms(self.mask) else {}
+            return {"is_causal": True} if Causal() in atoms(self.mask) and self.q is self.k else {}
         if self.added is None:
             return {"attn_mask": self.visible}
         return {"attn_mask": self.added.masked_fill(~self.visible, -torch.inf)}

@@ -29,8 +29,7 @@ class Seen(dict[str, Tensor]):
         super().__init__()
         self.operands: dict[str, dict[str, Any]] = {}
         self.path: list[str] = []
-        self.edit = edit
-        self.only = only
+        self.edit, self.only = edit, only
 
     def name(self, last: str) -> str:
         """The full name that a tap called `last` has where the forward pass is now."""
