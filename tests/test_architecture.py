@@ -31,6 +31,7 @@ FLOORS = {
     "weights": 3,
     "generate": 4,
     "train": 5,
+    "explain": 5,
     "cli": 7,
 }
 BESIDE = {("cache", "mask")}
@@ -75,6 +76,7 @@ PUBLIC = {
     "svg",
     "to_dict",
     "train",
+    "trace",
     "translate",
 }
 FILES = sorted(SOURCE.rglob("*.py"))

@@ -40,6 +40,7 @@ PUBLIC = {
     "svg": "draw",
     "to_dict": "spec",
     "train": "train",
+    "trace": "explain",
     "translate": "generate",
 }
 """Public name -> the room it lives in, and its name there if it has another."""

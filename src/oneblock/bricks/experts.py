@@ -72,7 +72,7 @@ class MoEBrick(nn.Module):
         weight = weight / weight.sum(-1, keepdim=True) if self.renormalise else weight
         if ctx is not None:
             ctx.routed.append((share, chosen))
-        return tap(weight.type_as(tokens), "weight", scores=scores), chosen
+        return tap(weight.type_as(tokens), "weight", scores=scores, chosen=chosen), chosen
 
 
 def imbalance(routed: list[tuple[Tensor, Tensor]], real: Tensor | None) -> Tensor:

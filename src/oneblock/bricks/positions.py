@@ -80,7 +80,7 @@ def _(spec: Rope, x: Tensor, there: Places, ctx: Context) -> Tensor:
     a, b = (turn[..., ::2], turn[..., 1::2]) if spec.layout == "interleaved" else turn.chunk(2, -1)
     pair = (a * cos - b * sin, b * cos + a * sin)
     turned = torch.stack(pair, -1).flatten(-2) if spec.layout == "interleaved" else torch.cat(pair, -1)
-    return torch.cat([turned.type_as(x), rest], -1)
+    return torch.cat([turned.type_as(x), rest], -1) if rest.shape[-1] else turned.type_as(x)
 
 
 def _angles(spec: Rope, n: int, position: Tensor, longest: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

@@ -5,6 +5,7 @@ The listener is a module global: torch.compile guards on it, so a model compiled
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
@@ -29,7 +30,7 @@ class Seen(dict[str, Tensor]):
         super().__init__()
         self.operands: dict[str, dict[str, Any]] = {}
         self.path: list[str] = []
-        self.edit, self.only = edit, only
+        self.edit, self.only, self.times = edit, only, Counter[str]()
 
     def name(self, last: str) -> str:
         """The full name that a tap called `last` has where the forward pass is now."""
@@ -42,11 +43,11 @@ class Seen(dict[str, Tensor]):
 
     def __call__(self, x: Tensor, last: str, operands: dict[str, Any]) -> Tensor:
         name = self.name(last)
+        self.times[name] += 1
+        key = name if self.times[name] == 1 else f"{name}#{self.times[name]}"
         for glob, f in self.edit.items():
-            x = f(x) if fnmatchcase(name, glob) else x
+            x = f(x) if fnmatchcase(key, glob) else x
         if fnmatchcase(name, self.only):
-            again = sum(known == name or known.startswith(f"{name}#") for known in self)
-            key = f"{name}#{again + 1}" if again else name
             self[key] = x
             self.operands[key] = operands
         return x

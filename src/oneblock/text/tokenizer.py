@@ -187,6 +187,14 @@ class Tokenizer:
             raise ValueError(f"language: expected one of the tokenizer's, got {language!r}; {hint}")
         return len(_SPECIAL) + self.languages.index(language)
 
+    def token(self, at: int) -> str:
+        """The spelling of one id, as the vocabulary has it; empty where it has none.
+
+        >>> Tokenizer.train(["low"], vocab=300, languages=["en", "zh"]).token(4)
+        '<2zh>'
+        """
+        return str(self._rust.id_to_token(at) or "")
+
     def __len__(self) -> int:
         """Number of ids."""
         return len(self._spelling)

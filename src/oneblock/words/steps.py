@@ -3,6 +3,76 @@
 from oneblock.words.entry import Entry
 
 STEPS: dict[str, Entry] = {
+    "step.embedded": Entry(
+        ("Embedded tokens", "Where the residual stream begins: one vector for each token, its place included."),
+        ("嵌入后的词元", "残差流的起点：每个词元一个向量，已含位置信息。"),
+        "x",
+        "x = scale · E[id] + P[position]",
+        r"x = \mathrm{scale} \cdot E_{\mathrm{id}} + P_{\mathrm{pos}}",
+    ),
+    "step.q": Entry(
+        ("Query projection", "What each token asks, for all heads at once, before it is split into heads."),
+        ("查询投影", "每个词元的提问，所有头一起，尚未分头。"),
+        "q",
+        "q = x W_Q + b_Q",
+        r"Q = x W_Q + b_Q",
+    ),
+    "step.k": Entry(
+        ("Key projection", "What each token offers to be found by, for all heads at once."),
+        ("键投影", "每个词元供查找的标签，所有头一起。"),
+        "k",
+        "k = x W_K + b_K",
+        r"K = x W_K + b_K",
+    ),
+    "step.v": Entry(
+        ("Value projection", "What each token answers, for all heads at once."),
+        ("值投影", "每个词元的回答，所有头一起。"),
+        "v",
+        "v = x W_V + b_V",
+        r"V = x W_V + b_V",
+    ),
+    "step.masked": Entry(
+        ("Masked scores", "Scores of keys that a query must not see become −∞, before softmax."),
+        ("掩码后的分数", "不允许看到的键，其分数在 softmax 之前变为 −∞。"),
+        "s'",
+        "s' = s + bias, −∞ where hidden",
+        r"S' = S + B + M",
+    ),
+    "step.stream": Entry(
+        ("Residual stream", "What the sublayer computed is added to what the token already carried."),
+        ("残差流", "把子层算出的增量加到词元原有的向量上。"),
+        "x",
+        "x ← x + f(x)",
+        r"x \leftarrow \mathrm{skip} \cdot x + \mathrm{branch} \cdot f(x)",
+    ),
+    "step.dense": Entry(
+        ("Dense layer", "A linear layer before the head's activation."),
+        ("稠密层", "输出头激活之前的一层线性变换。"),
+        "t",
+        "x W_dense + b_dense",
+        r"x W_{\mathrm{dense}} + b_{\mathrm{dense}}",
+    ),
+    "step.final": Entry(
+        ("Final stream", "The residual stream as the head reads it, after the last norm."),
+        ("最终的残差流", "经过最后一次归一化、交给输出头的残差流。"),
+        "x",
+        "x = norm(x)",
+        r"x = \mathrm{norm}(x)",
+    ),
+    "step.pooled": Entry(
+        ("Pooled vector", "One vector that speaks for a whole text."),
+        ("池化向量", "代表整段文本的一个向量。"),
+        "p",
+        "p = pool(x)",
+        r"p = \mathrm{pool}(x)",
+    ),
+    "step.loss": Entry(
+        ("Loss", "How surprised the model is by the right answers: the mean of −log p over real tokens."),
+        ("损失", "模型对正确答案的意外程度：真实词元上 −log p 的平均。"),
+        "ℓ",
+        "ℓ = −mean log softmax(y)[label]",
+        r"\ell = -\frac{1}{n} \sum_t \log \mathrm{softmax}(y_t)_{\mathrm{label}_t}",
+    ),
     "step.query": Entry(
         ("Query", "What a token asks the others."),
         ("查询", "一个词元向其他词元提出的问题。"),
