@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.retrieval import Nearest, OneEdit, words
 
-from oneblock.generate import Translator
+from oneblock.generate import Translator, prepack
 from oneblock.text import Pair
 from oneblock.train import Run, directions, read_split
 from oneblock.train.evaluate import score
@@ -174,9 +174,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", default=RECIPE, help="run file whose held-out pairs are used; default: the recipe")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N held-out pairs")
     parser.add_argument("--json", action="store_true", help="JSON instead of Markdown")
+    parser.add_argument("--int8", action="store_true", help="with weights and activations rounded to bytes")
     options = parser.parse_args(arguments)
     try:
         translator = Translator.load(options.model)
+        if options.int8:
+            prepack(translator.model, 64, "int8")
         found = measure(translator, Run.load(options.data), limit=options.limit, say=to_stderr)
     except ValueError as error:
         parser.error(str(error))
