@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from oneblock.bricks import EncoderDecoder, Transformer
 from oneblock.explain.cause import Stand, stand
 from oneblock.explain.gradients import Gradients, gradients_of
 from oneblock.explain.inputs import Inputs, Traced, asked
@@ -25,6 +26,7 @@ from oneblock.explain.recipes_end import loss_again
 from oneblock.explain.record import Edit, Event, record
 from oneblock.explain.scene import Scene
 from oneblock.explain.step import Operand, Step, difference
+from oneblock.explain.watch import watched
 from oneblock.hint import nearest
 from oneblock.spec import Seq2Seq, Spec
 
@@ -59,7 +61,7 @@ class Trace:
 
     steps: tuple[Step, ...]
     output: Any
-    spec: Spec
+    spec: Spec | None
     given: Mapping[str, Operand] = field(repr=False)
     tokens: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     gradients: Gradients | None = None
@@ -125,8 +127,10 @@ def trace(
     """Every step of a forward pass from tokens to logits (and loss), in eval mode.
 
     Args:
-        model: a model of ours, or a `Pipeline` or `Translator`, which read texts.
-        inputs: a text, ids (length,) or (batch, length), or a dict of what the model's forward takes.
+        model: a model of ours, or a `Pipeline` or `Translator`, which read texts. Of any other module the steps are
+            torch's operations, with products, softmaxes, norms, activations marked; `adopt` makes more of some.
+        inputs: a text, ids (length,) or (batch, length), or a dict of what the model's forward takes; of another module
+            what it is called with, a tensor or a tuple.
         target: what should come out, for the loss. A causal model takes the input's ids again (the shift is its own);
             an encoder-decoder ids or a text, by default what it writes itself.
         gradients: also d loss / d step for every step, and the norm of each brick's gradient; needs a loss.
@@ -143,6 +147,8 @@ def trace(
     >>> t["layers.0.attention.pattern"].shape, max(t.check().values()) < 1e-6
     ((1, 2, 3, 3), True)
     """
+    if isinstance(model, nn.Module) and not isinstance(model, Transformer | EncoderDecoder):
+        return foreign(model, inputs)
     what = asked(model, inputs, target)
     fits(what.model, what.call)
     if gradients and "labels" not in what.call:
@@ -160,6 +166,14 @@ def trace(
     edited = frozenset(step.path for step in steps for glob in edit or {} if fnmatchcase(step.path, glob))
     spec: Any = what.model.spec
     return Trace(tuple(steps), output, spec, given, what.tokens, found, edited)
+
+
+def foreign(module: nn.Module, inputs: Any) -> Trace:
+    """The trace of anyone's module: its torch operations, in order."""
+    call = inputs if isinstance(inputs, Mapping) else {}
+    given = () if call else inputs if isinstance(inputs, tuple) else (inputs,)
+    steps, output = watched(module, call, given)
+    return Trace(tuple(steps), output, None, {})
 
 
 def step(event: Event, made: Recipe) -> Step:
