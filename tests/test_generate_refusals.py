@@ -234,6 +234,9 @@ def test_each_model_names_the_verb_that_fits(causal: Any, masked: Any) -> None:
         embed(masked, ids, pooling="max")
     with pytest.raises(ValueError, match="got none; pass targets="):
         score(pair, ids)
+    for wrong in (ids[0], ids.float(), ids[:0], ids - 1000, ids + 1000):
+        with pytest.raises(ValueError, match=r"^targets: expected ids [^\n]*$"):
+            score(pair, ids, wrong)
     with pytest.raises(ValueError, match="join them"):
         score(causal, ids, ids)
 

@@ -59,6 +59,7 @@ def score(
         return torch.nn.functional.pad(found, (1, 0))
     if targets is None:
         raise ValueError("score: an encoder-decoder scores targets, got none; pass targets=")
+    targets = _answers(targets, len(input_ids), model.spec.decoder.embedding.vocab)
     before = shift_right(targets, model.spec.decoder.tokens)
     memory = model.encode(input_ids, attention_mask)
     found = _logprob(model.decoder, model.features(memory, before)[0], targets.clamp(min=0))
@@ -82,6 +83,17 @@ def perplexity(
         read = _read(model, input_ids, attention_mask)
         count = (torch.ones_like(read.ids) if read.mask is None else read.mask).sum(1) - 1
     return (-logprob.sum(1) / count).exp()
+
+
+def _answers(targets: Any, batch: int, vocab: int) -> Tensor:
+    """Targets as ids (batch, target). ValueError: of another shape, ids beyond the vocabulary."""
+    found = targets if isinstance(targets, Tensor) else torch.as_tensor(targets)
+    if found.is_floating_point() or found.ndim != 2 or len(found) != batch:
+        raise ValueError(f"targets: expected ids ({batch}, target), got {found.dtype} {tuple(found.shape)}")
+    wrong = found[(found != IGNORED) & ((found < 0) | (found >= vocab))]
+    if len(wrong):
+        raise ValueError(f"targets: expected ids from 0 to {vocab - 1}, or {IGNORED} to leave out, got {int(wrong[0])}")
+    return found
 
 
 def _read(model: Transformer | EncoderDecoder, input_ids: Any, mask: MaskLike) -> Prompts:
