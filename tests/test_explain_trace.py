@@ -150,7 +150,7 @@ def test_an_edit_is_named_and_everything_after_it_follows() -> None:
     assert t.replayed() < 1e-9
 
 
-def test_N6_how_much_each_sublayer_adds() -> None:
+def test_N06_how_much_each_sublayer_adds() -> None:
     t = trace(exact(language_model()), [4, 5, 6])
     found = t.ratios()
     x, branch = t["embedding.embedded"].tensor, t["layers.0.attention.out"].tensor
