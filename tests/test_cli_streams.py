@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import oneblock
+
 
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="this system has no broken pipes as POSIX knows them")
 @pytest.mark.parametrize("arguments", [["show", "vaswani"], ["show", "vaswani", "--json"], ["--help"]])
@@ -36,3 +38,8 @@ def test_output_that_cannot_be_written_is_one_line(arguments: list[str]) -> None
     assert done.stderr.startswith("oneblock: ")
     assert done.stderr.endswith("No space left on device\n")
     assert done.stderr.count("\n") == 1
+
+
+def test_the_package_runs_as_a_module() -> None:
+    found = subprocess.run([sys.executable, "-m", "oneblock", "--version"], capture_output=True, text=True, check=True)
+    assert found.stdout == f"{oneblock.__version__}\n"
