@@ -13,7 +13,7 @@ import oneblock
 from oneblock.explain import Trace, memory, trace
 from oneblock.explain.cause import CAUSES
 from oneblock.generate import Pipeline, Translator
-from oneblock.spec import Causal, Head, Model, Seq2Seq, Spec, Window, put
+from oneblock.spec import Causal, Head, Learned, Model, Seq2Seq, Spec, Window, put
 from oneblock.words import say
 from oneblock.zoo import FAMILIES
 from specs import exact, language_model, models, pairs, translator
@@ -172,9 +172,12 @@ def test_a_translator_reads_texts_and_writes_its_own_target() -> None:
     ("inputs", "target", "message"),
     [
         ("a text", None, "a text needs a tokenizer"),
-        (torch.ones(2, 3), None, "expected token ids"),
-        (torch.ones(1, 2, 3).long(), None, "expected token ids"),
-        ([], None, "expected token ids"),
+        (torch.ones(2, 3), None, "input_ids: expected whole numbers"),
+        (torch.ones(1, 2, 3).long(), None, "input_ids: expected whole numbers"),
+        ([], None, "input_ids: expected at least one token"),
+        ([1, 99], None, "input_ids: expected ids of the vocabulary of 13, got 99"),
+        ({"input_ids": torch.tensor([[1, -1]])}, None, "input_ids: expected ids of the vocabulary of 13, got -1"),
+        ({}, None, "input_ids: expected token ids, got NoneType"),
         ([1, 2], [1, 2, 3], "target: expected ids of shape"),
         ([1, 2], "text", "target: expected ids of shape"),
     ],
@@ -183,6 +186,16 @@ def test_bad_input_is_one_line(inputs: Any, target: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         trace(exact(language_model()), inputs, target)
     assert "\n" not in str(caught.value)
+
+
+def test_prompts_of_several_lengths_are_padded_and_a_text_beyond_the_positions_is_refused() -> None:
+    model = exact(language_model())
+    t = trace(model, [[4, 5, 6], [7]])
+    assert t["layers.0.attention.masked"].operands["hidden"].value[1, 2].tolist() == [0, 3, 3]
+    assert max(t.check().values()) < 1e-10
+    short = exact(put(language_model(), "embedding.position", Learned(4)))
+    with pytest.raises(ValueError, match="input_ids: the model has 4 positions, 5 tokens need more; shorten"):
+        trace(short, [4, 5, 6, 7, 8])
 
 
 def test_what_is_missing_is_said() -> None:

@@ -14,6 +14,8 @@ from torch import Tensor, nn
 
 from oneblock.bricks import EncoderDecoder, Transformer, shift_right
 from oneblock.generate import Pipeline, Translator
+from oneblock.generate.kind import stream_of, writer_of
+from oneblock.generate.prompts import prompts, within
 from oneblock.spec import Classify, Head, Model
 
 Traced = Transformer | EncoderDecoder | Pipeline | Translator
@@ -35,7 +37,10 @@ def asked(model: Traced, inputs: Inputs, target: str | Tensor | Sequence[int] | 
     inner: Any = model if holder is None else holder.model
     if not isinstance(inner, Transformer | EncoderDecoder):
         raise ValueError(f"trace: expected a model, a pipeline or a translator of ours, got {type(model).__name__}")
-    call = dict(inputs) if isinstance(inputs, Mapping) else {"input_ids": ids_of(inner, holder, inputs)}
+    if isinstance(inputs, Mapping):
+        call = dict(inputs) | read(stream_of(inner), inputs.get("input_ids"), inputs.get("attention_mask"), inner)
+    else:
+        call = read(stream_of(inner), encoded(holder, inputs) if isinstance(inputs, str) else inputs, None, inner)
     if isinstance(inner, EncoderDecoder) and "decoder_input_ids" not in call:
         call |= answered(inner, holder, inputs, call, target)
     elif target is not None and not isinstance(inner, EncoderDecoder):
@@ -43,21 +48,18 @@ def asked(model: Traced, inputs: Inputs, target: str | Tensor | Sequence[int] | 
     return Asked(inner, call, named(inner, holder, call))
 
 
-def ids_of(model: Any, holder: Pipeline | Translator | None, inputs: Any) -> Tensor:
-    """Ids (batch, length) of a text, of a list of ids, or as they are."""
+def read(spec: Model, ids: Any, mask: Any, model: nn.Module) -> dict[str, Tensor]:
+    """Ids (batch, length) and, where some are padding, a mask, checked against vocabulary and positions."""
     device = next(model.parameters()).device
-    if isinstance(inputs, str):
-        if holder is None:
-            raise ValueError("trace: a text needs a tokenizer; give a Pipeline or a Translator, or token ids")
-        return torch.tensor([encoded(holder, inputs)], device=device)
-    ids = inputs if isinstance(inputs, Tensor) else torch.tensor(inputs)
-    if ids.is_floating_point() or ids.ndim not in (1, 2) or not ids.numel():
-        raise ValueError(f"trace: expected token ids (length,) or (batch, length), got {ids.dtype} {tuple(ids.shape)}")
-    return ids.reshape(-1, ids.shape[-1]).to(device)
+    found = prompts(ids, mask, vocab=spec.embedding.vocab, device=device, side=None)
+    found.fits(spec)
+    return {"input_ids": found.ids} | ({} if found.mask is None else {"attention_mask": found.mask})
 
 
-def encoded(holder: Pipeline | Translator, text: str) -> list[int]:
+def encoded(holder: Pipeline | Translator | None, text: str) -> list[int]:
     """Ids of a text, as the model that holds the tokenizer reads it."""
+    if holder is None:
+        raise ValueError("trace: a text needs a tokenizer; give a Pipeline or a Translator, or token ids")
     if isinstance(holder, Pipeline):
         return holder.encode(text)
     if not text.strip():
@@ -75,13 +77,14 @@ def answered(model: Any, holder: Any, inputs: Any, call: dict[str, Any], target:
         ids = holder.tokenizer.encode(target)
         labels = torch.tensor([ids], device=call["input_ids"].device)
     elif target is not None:
-        labels = ids_of(model, holder, target)
+        labels = read(writer_of(model), target, None, model)["input_ids"]
     elif isinstance(inputs, str):
         pipeline = holder if isinstance(holder, Pipeline) else Pipeline(holder.model, holder.tokenizer)
         best = pipeline.generate(inputs, max_new_tokens=2 * call["input_ids"].shape[1] + 10)[0][0]
         labels = torch.tensor([best.tokens], device=call["input_ids"].device)
     else:
         raise ValueError("trace: an encoder-decoder needs a target beside its input; give target=")
+    within(labels.shape[1], writer_of(model))
     return {"labels": labels, "decoder_input_ids": shift_right(labels, model.spec.decoder.tokens)}
 
 
