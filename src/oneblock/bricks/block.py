@@ -60,15 +60,15 @@ class ParallelBlock(nn.Module):
         super().__init__()
         self.skip, self.branch_scale = spec.skip, spec.branch_scale
         self.attention, self.feedforward = build(spec.attention, dim), build(spec.feedforward, dim)
-        shared = spec.wiring == "parallel-shared"
-        self.norms = norms(spec, dim, ["attention"] if shared else ["attention", "feedforward"])
-        self.feedforward_norm = "attention_pre" if shared else "feedforward_pre"
+        self.shared = spec.wiring == "parallel-shared"
+        self.norms = norms(spec, dim, ["attention"] if self.shared else ["attention", "feedforward"])
         self.dropout = Dropout(spec.dropout)
 
     def forward(self, x: Tensor, ctx: Context | None = None) -> Tensor:
         ctx = ctx or alone(x)
-        mixed = self.attention(self.norms["attention_pre"](x), ctx)
-        y = self.dropout(mixed) + self.dropout(self.feedforward(self.norms[self.feedforward_norm](x), ctx))
+        a = self.norms["attention_pre"](x)
+        b = a if self.shared else self.norms["feedforward_pre"](x)
+        y = self.dropout(self.attention(a, ctx)) + self.dropout(self.feedforward(b, ctx))
         return tap(times(self.skip, x) + times(self.branch_scale, y), "stream", x=x, branch=y)
 
 

@@ -18,6 +18,8 @@ VERBS = {
     "translate": "Translate sentences between Chinese and English.",
     "show": "Show a model: bricks, formulas, shapes, parameters, and a picture.",
     "diff": "Compare two models: a line per brick that differs, or a patch.",
+    "cost": "Price a model, or a change: FLOPs, bytes and least time of every brick.",
+    "probe": "Measure this machine: rates of matrix products and of memory.",
     "models": "List the models known by name: bricks, parameters, cache, paper.",
     "generate": "Write on where a text ends, or answer a source.",
     "score": "How likely a model finds a text: perplexity and log-probabilities.",

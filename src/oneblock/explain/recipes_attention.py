@@ -174,6 +174,10 @@ def router(event: Event, scene: Scene) -> Recipe:
 def before_feedforward(event: Event, scene: Scene) -> str:
     """The step that a feed-forward reads."""
     names = [other.name for other in scene.events[: scene.events.index(event)]]
+    own = f"{event.name.partition('.feedforward.')[0]}.norms.feedforward_pre.norm"
+    if own in names:
+        return own
+    names = [name for name in names if "_norm." not in name]
     return next(
         name for name in reversed(names) if name.rpartition(".")[2].partition("#")[0] in ("norm", "stream", "embedded")
     )
