@@ -31,6 +31,7 @@ FLOORS = {
     "weights": 3,
     "generate": 4,
     "train": 5,
+    "export": 5,
     "explain": 5,
     "cli": 7,
 }

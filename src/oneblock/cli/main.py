@@ -27,6 +27,7 @@ VERBS = {
     "fill": "Words for the gaps of a text.",
     "classify": "Which label a text has.",
     "convert": "Read a model in any layout we know and write it in another.",
+    "export": "Write a model as one readable PyTorch file, or as ONNX.",
     "verify": "Compare a model with the reference library's, brick by brick.",
     "train": "Train a translation model as a run file says.",
     "eval": "Score a model's translations of a corpus: BLEU and chrF.",

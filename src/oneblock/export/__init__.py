@@ -1,0 +1,5 @@
+"""A spec as one readable PyTorch file, or as ONNX."""
+
+from oneblock.export.write import standalone
+
+__all__ = ["standalone"]
