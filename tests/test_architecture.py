@@ -57,6 +57,7 @@ PUBLIC = {
     "build",
     "cache_bytes",
     "classify",
+    "compare",
     "cost",
     "diff",
     "embed",

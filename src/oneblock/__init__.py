@@ -20,6 +20,7 @@ PUBLIC = {
     "build": "bricks:build_model",
     "cache_bytes": "cost",
     "classify": "generate",
+    "compare": "explain",
     "cost": "cost",
     "diff": "spec",
     "embed": "generate",

@@ -28,7 +28,9 @@ VERBS = {
     "classify": "Which label a text has.",
     "convert": "Read a model in any layout we know and write it in another.",
     "export": "Write a model as one readable PyTorch file, or as ONNX.",
+    "compare": "Run two models on one input: the first brick that differs, and why.",
     "verify": "Compare a model with the reference library's, brick by brick.",
+    "trace": "Follow a text through a model: every step, with its numbers, worked by hand.",
     "train": "Train a translation model as a run file says.",
     "eval": "Score a model's translations of a corpus: BLEU and chrF.",
 }

@@ -7,23 +7,29 @@ from collections.abc import Mapping
 
 from oneblock.hint import nearest
 from oneblock.words.bricks import BRICKS
+from oneblock.words.causes import CAUSES
 from oneblock.words.costs import COLUMNS, OPERATIONS
 from oneblock.words.differences import DIFFERENCES
 from oneblock.words.entry import LANGUAGES, Entry, Lang, Said
 from oneblock.words.experts import EXPERTS
 from oneblock.words.heads import HEADS
 from oneblock.words.keeping import KEPT, PRICES
-from oneblock.words.labels import LABELS
+from oneblock.words.labels import LABELS as SHORT
 from oneblock.words.scalings import SCALINGS
 from oneblock.words.steps import STEPS
+from oneblock.words.trace import TRACE
+from oneblock.words.understand import UNDERSTAND
 from oneblock.words.wirings import JOINTS
 
 __all__ = ["ENTRIES", "LABELS", "LANGUAGES", "Entry", "Lang", "Said", "label", "language", "say"]
 
 ENTRIES: dict[str, Entry] = (
-    BRICKS | EXPERTS | HEADS | SCALINGS | JOINTS | STEPS | DIFFERENCES | COLUMNS | OPERATIONS | KEPT | PRICES
+    BRICKS | EXPERTS | HEADS | SCALINGS | JOINTS | STEPS | DIFFERENCES | COLUMNS | OPERATIONS | KEPT | PRICES | CAUSES
 )
 """kind -> entry. A kind is the name of a spec type, with a variant after a dot ("Attention.cross"), or of a step."""
+
+LABELS: dict[str, tuple[str, str]] = SHORT | UNDERSTAND | TRACE
+"""label -> (English, Chinese); `{}` marks what the user of a label fills in."""
 
 
 def say(kind: str | type, lang: str = "en") -> Said:

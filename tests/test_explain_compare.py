@@ -1,0 +1,436 @@
+"""Two models that differ in one thing: the brick where they part is named, and the cause, after it was tried.
+
+Differences are planted in the module alone (its spec does not tell), in its weights, or in its spec.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import oneblock
+from oneblock.bricks import build_model
+from oneblock.cli import main
+from oneblock.explain.causes_of_place import Opposite
+from oneblock.explain.compare import compare
+from oneblock.explain.guess import scopes
+from oneblock.explain.variant import Variant
+from oneblock.spec import Causal, Full, Learned, Seq2Seq, SigmaNorm, Spec, Window, get, put
+from oneblock.words import ENTRIES
+from oneblock.zoo import FAMILIES
+from specs import exact, language_model, translator
+from test_families_cached import model_of
+
+TEXT = [5, 6, 7, 8, 6, 9, 10, 5]
+Plant = Callable[[Any], Any]
+
+
+def hidden(path: str, new: Any, lie: bool = True) -> Plant:
+    """B is built by another spec, of which, with `lie`, it does not tell."""
+
+    def plant(model: Any) -> Any:
+        own = model.spec
+        variant = Variant.of(model, {}).with_spec(path, new)
+        found = variant.built().double()
+        found.spec = own if lie else found.spec
+        return found
+
+    return plant
+
+
+def told(path: str, new: Any) -> Plant:
+    """B is built by another spec and says so."""
+    return hidden(path, new, lie=False)
+
+
+@torch.no_grad()
+def weights(change: Callable[[dict[str, Any]], None]) -> Plant:
+    """B has other weights."""
+
+    def plant(model: Any) -> Any:
+        found = copy.deepcopy(model)
+        change(dict(found.named_parameters()))
+        return found
+
+    return plant
+
+
+def turn(*names: str) -> Plant:
+    """Square matrices stored the other way."""
+
+    def change(tensors: dict[str, Any]) -> None:
+        for name in names:
+            tensors[name].data = tensors[name].data.mT.contiguous()
+
+    return weights(change)
+
+
+def swap(one: str, other: str) -> Plant:
+    """Two matrices in each other's place, in every layer."""
+
+    def change(tensors: dict[str, Any]) -> None:
+        for name in tensors:
+            if f".{one}." in name:
+                beside = name.replace(f".{one}.", f".{other}.")
+                tensors[name].data, tensors[beside].data = tensors[beside].data, tensors[name].data
+
+    return weights(change)
+
+
+def interleaved(tensors: dict[str, Any]) -> None:
+    """Rows of q and k of every head in the order of the other rotary layout."""
+    for name, x in tensors.items():
+        if ".attention.q." in name or ".attention.k." in name:
+            x.data = x.data.unflatten(0, (-1, 2, 2)).transpose(1, 2).flatten(0, 2)
+
+
+def shifted(tensors: dict[str, Any]) -> None:
+    """A table of positions whose first row was lost."""
+    tensors["embedding.position.weight"].data = tensors["embedding.position.weight"].data.roll(-1, 0)
+
+
+def no_bias(tensors: dict[str, Any]) -> None:
+    """Biases of q, k and v left out."""
+    for name, x in tensors.items():
+        if name.endswith((".q.bias", ".k.bias", ".v.bias")):
+            x.data = torch.zeros_like(x)
+
+
+def halved(tensors: dict[str, Any]) -> None:
+    """1 / sqrt(head_dim) folded into the queries."""
+    for name, x in tensors.items():
+        if ".attention.q." in name:
+            x.data = x.data / 2
+
+
+def one_more(tensors: dict[str, Any]) -> None:
+    """Weights of norms stored as 1 + w."""
+    for name, x in tensors.items():
+        if ".norms." in name:
+            x.data = x.data + 1
+
+
+def other_layer(tensors: dict[str, Any]) -> None:
+    """Layers 0 and 1 in each other's place."""
+    for name, x in tensors.items():
+        if name.startswith("layers.0."):
+            beside = tensors[name.replace("layers.0.", "layers.1.")]
+            x.data, beside.data = beside.data, x.data
+
+
+def every_epsilon(model: Any) -> Any:
+    """Another epsilon in all norms, of which the spec does not tell."""
+    found = copy.deepcopy(model)
+    for module in found.modules():
+        if hasattr(module, "eps"):
+            module.eps *= 10
+    return found
+
+
+FIRST = "layers.0.attention"
+PLANTS: dict[str, tuple[str, Plant, str, str]] = {
+    "rotary layout": ("llama", hidden("layers.*.attention.position.layout", "interleaved"), FIRST, "rotary layout"),
+    "rotary layout in one layer": (
+        "qwen3", hidden("layers.1.attention.position.layout", "interleaved"), "layers.1.attention", "rotary layout"
+    ),
+    "rotary rows": ("mistral", weights(interleaved), f"{FIRST}.q", "rotary layout"),
+    "rotary base": ("qwen2", hidden("layers.*.attention.position.theta", 10_000.0), FIRST, "base"),
+    "rotary share": ("phi", hidden("layers.*.attention.position.fraction", 1.0), FIRST, "fraction"),
+    "GELU": ("gpt2", hidden("layers.*.feedforward.activation", "gelu"), "layers.0.feedforward", "activation"),
+    "GELU in an encoder": (
+        "bert", told("layers.*.feedforward.activation", "gelu_tanh"), "layers.0.feedforward", "activation"
+    ),
+    "epsilon": ("llama", every_epsilon, "layers.0.norms.attention_pre", "epsilon"),
+    "epsilon of a post-norm": (
+        "bert", hidden("layers.*.norm.eps", 1e-5), "layers.0.norms.attention_post", "epsilon"
+    ),
+    "sigma and epsilon": (
+        "gpt2", hidden("layers.*.norm", SigmaNorm(1e-5)), "layers.0.norms.attention_pre", "norm"
+    ),
+    "no scale": ("gpt2", hidden("layers.*.attention.scale", 1.0), FIRST, "scale"),
+    "scale by the width": (
+        "vaswani", hidden("*.layers.*.attention.scale", 0.25), "encoder.layers.0.attention", "scale"
+    ),
+    "transposed output": (
+        "vaswani", turn("decoder.layers.1.cross.out.weight"), "decoder.layers.1.cross.out", "transposed"
+    ),
+    "transposed query": ("gpt2", turn("layers.0.attention.q.weight", "layers.1.attention.q.weight"), f"{FIRST}.q",
+                         "transposed"),
+    "gate and up": ("llama", swap("gate", "up"), "layers.0.feedforward.gate", "gate and up"),
+    "key and value": ("bert", swap("k", "v"), f"{FIRST}.k", "exchanged"),
+    "mask polarity": ("gpt2", hidden("layers.*.attention.mask", Opposite(Causal())), FIRST, "mask polarity"),
+    "no mask": ("llama", hidden("layers.*.attention.mask", Full()), FIRST, "mask"),
+    "a window one too wide": (
+        "mistral", hidden("layers.*.attention.mask", Causal() & Window(back=4)), FIRST, "mask"
+    ),
+    "position offset": ("gpt2", weights(shifted), "embedding.position", "position offset"),
+    "position offset in the spec": (
+        "roberta", hidden("embedding.position", lambda old: Learned(old.length + old.offset, 0)), "embedding.position",
+        "position offset",
+    ),
+    "sinusoids begin at 1": (
+        "vaswani", hidden("encoder.embedding.position.start", 1), "encoder.embedding.position", "position offset"
+    ),
+    "sinusoids in halves": (
+        "vaswani", told("*.embedding.position.layout", "half"), "encoder.embedding.position", "sinusoid layout"
+    ),
+    "embedding scale": ("gemma", hidden("embedding.scale", None), "embedding", "embedding scale"),
+    "weight of a norm": ("gemma", hidden("layers.*.norm.centred", False), "layers.0.norms.attention_pre", "centred"),
+    "no biases": ("qwen2", weights(no_bias), f"{FIRST}.q", "bias"),
+    "layers in another order": ("gpt2", weights(other_layer), "layers.0.norms.attention_pre", "layers"),
+    "scale in the weights": ("mistral", weights(halved), f"{FIRST}.q", "factor"),
+    "one added to the weights of norms": ("llama", weights(one_more), "layers.0.norms.attention_pre", "centred"),
+    "no residual": ("neox", hidden("layers.*.skip", 0.0), "layers.0", "residual"),
+    "soft cap": ("gemma2", told("layers.*.attention.softcap", None), FIRST, "softcap"),
+    "router": ("mixtral", told("layers.*.feedforward.router.renormalise", False), "layers.0.feedforward", "router"),
+}  # fmt: skip
+"""What was planted -> (family, how, the brick that must be named, the kind of cause)."""
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_the_right_brick_and_cause_are_named(name: str) -> None:
+    family, plant, brick, kind = PLANTS[name]
+    model = model_of(family)
+    call = {"input_ids": torch.tensor([TEXT])}
+    if isinstance(model.spec, Seq2Seq):
+        call["decoder_input_ids"] = torch.tensor([TEXT[:5]])
+    found = compare(model, plant(model), call)
+    assert found.first is not None
+    assert found.first.brick == brick
+    assert found.first.cause is not None
+    assert found.first.cause.kind == kind
+    assert found.first.cause.agrees
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_model_agrees_with_its_copy_in_every_step(name: str) -> None:
+    model = model_of(name)
+    call = {"input_ids": torch.tensor([TEXT])}
+    if isinstance(model.spec, Seq2Seq):
+        call["decoder_input_ids"] = torch.tensor([TEXT[:5]])
+    found = compare(model, copy.deepcopy(model), call)
+    assert found.agrees
+    assert (found.output, found.rounded, found.weights) == (0.0, 0, 0)
+    assert found.steps == len(oneblock.trace(model, call))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_rounding_of_how_weights_are_stored_is_no_difference(dtype: torch.dtype) -> None:
+    model = exact(language_model())
+    found = compare(model, copy.deepcopy(model).to(dtype), TEXT)
+    assert found.agrees
+    assert found.rounded > 10
+    moved = copy.deepcopy(model).to(dtype)
+    with torch.no_grad():
+        moved.layers[1].feedforward.down.weight[3, 4] *= 1 + 4 * torch.finfo(dtype).eps
+    apart = compare(model, moved, TEXT)
+    assert apart.first is not None
+    assert apart.first.step == "layers.1.feedforward.out"
+    assert apart.weights == 1
+
+
+def test_other_numbers_of_one_brick_are_said_to_be_that() -> None:
+    model = exact(language_model())
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        other.layers[1].attention.k.weight += 0.1 * torch.randn_like(other.layers[1].attention.k.weight)
+    found = compare(model, other, TEXT).first
+    assert found is not None
+    assert found.cause is not None
+    assert (found.brick, found.cause.kind) == ("layers.1.attention.k", "weights")
+
+
+def test_models_that_share_nothing_have_no_known_cause() -> None:
+    found = compare(exact(language_model()), exact(language_model(), seed=1), TEXT)
+    assert [one.cause for one in found.differences] == [None]
+    assert found.first is not None
+    assert found.first.brick == "embedding.token"
+    assert found.weights > 10
+    assert "No cause that we know makes embedding.token agree." in str(found)
+
+
+def test_two_differences_are_followed_one_after_the_other() -> None:
+    model = model_of("gpt2")
+    lying = Variant.of(model, {}).with_spec("layers.*.feedforward.activation", "gelu")
+    both = lying.with_spec("layers.*.attention.scale", 1.0).built()
+    both.spec = model.spec
+    found = compare(model, both, TEXT).differences
+    assert [(one.step, one.cause and one.cause.kind, one.cause and one.cause.agrees) for one in found] == [
+        ("layers.0.attention.scores", "scale", False),
+        ("layers.0.feedforward.hidden", "activation", True),
+    ]
+
+
+def test_a_cause_that_only_the_first_model_has_is_found_by_changing_the_second() -> None:
+    model = model_of("gpt2")
+    wrong = hidden("layers.*.attention.scale", 1.0)(model)
+    found = compare(wrong, model, TEXT).first
+    assert found is not None
+    assert found.cause is not None
+    assert (found.cause.kind, found.cause.model, found.cause.after) == ("scale", "B", "1")
+    assert found.a == pytest.approx(2 * found.b)  # head_dim 4: without a scale twice as large
+
+
+def test_a_difference_without_a_known_cause_has_none() -> None:
+    model = exact(language_model())
+    other = copy.deepcopy(model)
+    other.layers[1].feedforward.activation = torch.sin
+    found = compare(model, other, TEXT).differences
+    assert [(one.brick, one.cause) for one in found] == [("layers.1.feedforward", None)]
+
+
+def test_a_translator_reads_a_text_for_both() -> None:
+    translator = oneblock.Translator.default()
+    other = copy.deepcopy(translator.model)
+    other.decoder.layers[2].cross.scale = 1.0
+    found = compare(translator, other, "我爱你").first
+    assert found is not None
+    assert found.cause is not None
+    assert (found.step, found.cause.where) == ("decoder.layers.2.cross.scores", "decoder.layers.2.cross.scale")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        (language_model(), language_model(depth=3), r"lined up: layers.length is 2 in A, 3 in B"),
+        (
+            language_model(),
+            language_model(attention={"kv_heads": 2}),
+            r"layers.\*.attention.kv_heads is None in A, 2 ",
+        ),
+        (language_model(), language_model(block={"wiring": "post"}), r"layers.\*.wiring is 'pre' in A, 'post' in B"),
+        (language_model(), translator(), "Model in A, Seq2Seq in B"),
+        (
+            replace(language_model(), length=9, tokens=replace(language_model().tokens, eos=2)),
+            language_model(block={"norm": SigmaNorm(1e-3, bias=False), "wiring": "branch"}),
+            r"layers.\*.norm is LayerNorm\(eps=1e-05, bias=True\) in A|layers.\*.wiring is 'pre' in A",
+        ),
+    ],
+)
+def test_models_that_cannot_be_lined_up_are_refused_by_their_first_difference(a: Spec, b: Spec, message: str) -> None:
+    call = {"input_ids": torch.tensor([TEXT]), "decoder_input_ids": torch.tensor([TEXT])}
+    one, other = exact(a), exact(b)
+    if not isinstance(a, Seq2Seq):
+        del call["decoder_input_ids"]
+    with pytest.raises(ValueError, match=message) as caught:
+        compare(one, other, call)
+    assert "\n" not in str(caught.value)
+
+
+def test_only_models_of_ours_and_texts_that_can_be_read() -> None:
+    model = exact(language_model())
+    with pytest.raises(ValueError, match=r"expected a model of ours, got Linear; `adopt`"):
+        compare(model, torch.nn.Linear(2, 2), TEXT)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a text needs a tokenizer"):
+        compare(model, model, "text")
+    with pytest.raises(ValueError, match="empty"):
+        compare(oneblock.Translator.default(), oneblock.Translator.default(), " ")
+
+
+def test_every_kind_of_cause_has_words_and_is_planted_or_known() -> None:
+    words = {kind.removeprefix("cause.") for kind in ENTRIES if kind.startswith("cause.")}
+    assert {kind for *_, kind in PLANTS.values()} <= words
+    assert len({kind for *_, kind in PLANTS.values()}) >= 15
+    assert len(PLANTS) >= 20
+
+
+def test_what_was_found_is_said_in_both_languages_and_as_json() -> None:
+    model = exact(language_model())
+    other = copy.deepcopy(model)
+    other.layers[0].attention.scale = 1.0
+    found = compare(model, other, TEXT)
+    assert "scale (layers.0.attention.scale): A has 1/√head_dim, B behaves as 1" in str(found)
+    assert "缩放（layers.0.attention.scale）：A 为 1/√head_dim，B 表现为 1" in str(found.table("zh"))
+    assert found._repr_html_().count("<tr>") == 2
+    said = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert said["differences"][0]["cause"]["kind"] == "scale"
+    open_ = compare(model_of("llama"), PLANTS["no mask"][1](model_of("llama")), TEXT).to_dict()
+    assert json.loads(json.dumps(open_, allow_nan=False))["differences"][0]["relative"] is None
+
+
+def test_a_path_is_tried_on_ever_fewer_layers() -> None:
+    assert scopes("layers.1.attention.scale") == ("layers.*.attention.scale", "layers.1.attention.scale")
+    assert scopes("embedding.scale") == ("embedding.scale",)
+
+
+def test_a_mask_read_the_wrong_way_round_is_its_complement() -> None:
+    spec = put(language_model(), "layers.*.attention.mask", Opposite(Causal()))
+    assert get(spec, "layers.0.attention.mask") == Opposite(Causal())
+    model = build_model(spec).double().eval()
+    with oneblock.listen(model, only="*.pattern") as seen:
+        model(torch.tensor([[4, 5, 6]]))
+    pattern = seen["layers.0.attention.pattern"][0, 0]
+    assert pattern.tril().abs().max() == 0
+    assert pattern[0].sum().item() == pytest.approx(1.0)
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    """Two folders of one model, the second with a transposed matrix."""
+    model = exact(language_model()).float()
+    oneblock.save(model, tmp_path / "a")
+    with torch.no_grad():
+        model.layers[1].attention.v.weight.copy_(model.layers[1].attention.v.weight.mT.clone())
+    oneblock.save(model, tmp_path / "b")
+    return tmp_path / "a", tmp_path / "b"
+
+
+def ran(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """(exit code, stdout, stderr) of the verb."""
+    with pytest.raises(SystemExit) as left:
+        main(["compare", *(str(argument) for argument in arguments)])
+    said = capsys.readouterr()
+    return int(left.value.code or 0), said.out, said.err
+
+
+def test_the_verb_names_brick_and_cause(capsys: pytest.CaptureFixture[str], folders: tuple[Path, Path]) -> None:
+    code, out, _ = ran(capsys, *folders, "--ids", "4,5,6", "--lang", "en")
+    assert code == 1
+    assert "layers.1.attention.v (Value projection)" in out
+    assert "Tested: transposed weight (layers.1.attention.v): A has W, B behaves as Wᵀ." in out
+    assert ran(capsys, folders[0], folders[0], "--ids", "4,5,6", "--lang", "zh")[:2][0] == 0
+    code, out, _ = ran(capsys, *folders, "--ids", "4,5,6", "--json")
+    assert (code, json.loads(out)["differences"][0]["cause"]["kind"]) == (1, "transposed")
+
+
+def test_named_models_of_one_seed_agree(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    small = language_model()
+    monkeypatch.setattr("oneblock.cli.compare.named", lambda _: small)
+    assert ran(capsys, "gpt2", "gpt2", "--ids", "4,5")[0] == 0
+    monkeypatch.setattr("oneblock.explain.drawn.available", lambda: 100)
+    code, _, err = ran(capsys, "gpt2", "gpt2", "--ids", "4,5")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "two of them in float64 need" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["{a}", "{b}"], "expected a text or --ids, got neither"),
+        (["{a}", "{b}", "text", "--ids", "4"], "expected a text or --ids, got both"),
+        (["{a}", "{b}", "  "], "expected a text, got an empty one"),
+        (["{a}", "{b}", "text"], "expected a tokenizer"),
+        (["{a}", "{b}", "--ids", "x"], "--ids: expected numbers such as 1,2,3, got 'x'"),
+        (["{a}", "{b}", "--ids", "400"], "expected ids of the vocabulary of 13, got 400"),
+        (["{a}", "vaswanni", "--ids", "4"], "did you mean vaswani?"),
+        (["{a}", "no/where", "--ids", "4"], "no/where"),
+        (["gpt2", "{b}", "text"], "gpt2 is a name and has no tokenizer to read a text; give --ids"),
+    ],
+)
+def test_bad_input_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folders: tuple[Path, Path],
+    arguments: list[str], says: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("oneblock.cli.compare.named", lambda _: language_model())
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    code, out, err = ran(capsys, *(word.format(a=folders[0], b=folders[1]) for word in arguments))
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert says in err
