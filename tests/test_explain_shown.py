@@ -20,9 +20,7 @@ from oneblock.explain.worked.choose import stacks
 from oneblock.explain.worked.data import data
 from oneblock.explain.worked.number import shown
 from oneblock.explain.worked.text import text
-from oneblock.explain.worked.two import beside
-from oneblock.explain.worked.two_text import text as text_of_two
-from oneblock.spec import Causal, Full, Window, put
+from oneblock.spec import Causal, Window, put
 from oneblock.words import LANGUAGES, say
 from oneblock.zoo import FAMILIES
 from specs import exact, language_model, translator
@@ -216,42 +214,6 @@ def test_the_loss_is_the_mean_surprise_at_the_answers() -> None:
     lost = [-math.log(one.probability) for one in made.candidates.answers if one]
     assert made.loss == pytest.approx(sum(lost) / 3)
     assert "What the decoder reads is what it should say, shifted right by one" in text(made)
-
-
-@lru_cache
-def two(left: tuple[int, ...], right: tuple[int, ...], hides: bool, positions: bool) -> Any:
-    spec = put(language_model(), "layers.*.attention.mask", Causal() if hides else Full())
-    model = exact(put(spec, "layers.*.attention.position", None) if not positions else spec)
-    found = [trace(model, list(ids)) for ids in (left, right)]
-    return beside((found[0], found[1]), (exercise(found[0]), exercise(found[1])))
-
-
-def test_N23_without_positions_and_mask_two_orders_are_one_bag() -> None:
-    found = two((4, 5, 6), (6, 5, 4), False, False)
-    (stack,) = found.stacks
-    assert stack.bag
-    assert stack.first_place == 1
-    assert stack.first_token is None
-    assert "order is not seen" in text_of_two(found)
-    assert all(step.token is None or step.token < 1e-9 for step in found.steps)
-
-
-@pytest.mark.parametrize(("hides", "positions"), [(True, False), (False, True)])
-def test_N23_a_causal_mask_or_positions_tell_the_order(hides: bool, positions: bool) -> None:
-    found = two((4, 5, 6), (6, 5, 4), hides, positions)
-    first = found.step(found.stacks[0].first_token)
-    spec = found.left.spec
-    rotated = getattr(spec.layers[0].attention, "position", None) is not None
-    expected = ("query", "key") if rotated and positions else ("masked",) if hides else ("position",)
-    assert first.path.rpartition(".")[2] in expected
-
-
-def test_texts_of_other_tokens_are_compared_by_those_they_share() -> None:
-    found = two((4, 5), (5, 7, 8), False, False)
-    assert found.stacks[0].shared == ("5",)
-    assert not found.stacks[0].bag
-    assert found.steps[0].place is None
-    assert found.steps[0].token == 0
 
 
 @pytest.mark.parametrize(

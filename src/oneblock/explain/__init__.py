@@ -9,10 +9,12 @@ from oneblock.explain.comparison import Cause, Comparison, Difference
 from oneblock.explain.edits import mean, patch, zero
 from oneblock.explain.lens_table import logit_lens
 from oneblock.explain.mask import mask_matrix, masks
+from oneblock.explain.page import page, page_of_two
 from oneblock.explain.search_tree import beam_tree, candidates
 from oneblock.explain.step import Operand, Statistics, Step
 from oneblock.explain.table import Table
 from oneblock.explain.trace import Trace, trace
+from oneblock.explain.worked import exercise
 
 __all__ = [
     "Attribution",
@@ -34,10 +36,13 @@ __all__ = [
     "compare",
     "detect",
     "effects",
+    "exercise",
     "logit_lens",
     "mask_matrix",
     "masks",
     "mean",
+    "page",
+    "page_of_two",
     "patch",
     "patching",
     "repeated",

@@ -212,7 +212,7 @@ def grown(at: At) -> Lines:
     after, length, more = skip * x.double() + branch, x.double().norm().item(), branch.norm().item()
     ratio = more / length if length else math.inf
     return [
-        Line(indexed("x + f(x)" if skip == scale == 1 else "x′", (*index, 0)), said, after[0].item()),
+        Line(indexed("(x + f(x))" if skip == scale == 1 else "x′", (*index, 0)), said, after[0].item()),
         Line("‖f(x)‖ / ‖x‖", f"{shown(more)} / {shown(length)}", ratio, "note ratio"),
         Line("‖x + f(x)‖" if skip == scale == 1 else "‖x′‖", "", after.norm().item()),
     ]

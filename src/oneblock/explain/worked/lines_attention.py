@@ -65,8 +65,18 @@ def scores(at: At) -> Lines:
     return [
         line,
         Line("var(q·k)", how, raw.var(unbiased=False).item()),
-        Line("var(s)", f"var(q·k) · {shown(at.value('scale'))}²", divided.var(unbiased=False).item(), "note scaled"),
+        Line(
+            "var(s)",
+            f"var(q·k) · {shown(at.value('scale'))}²",
+            divided.var(unbiased=False).item(),
+            "note scaled" if rooted(at) else "",
+        ),
     ]
+
+
+def rooted(at: At) -> bool:
+    """Whether scores are divided by the root of the width, as usual."""
+    return math.isclose(at.value("scale"), at.value("q").shape[-1] ** -0.5, rel_tol=1e-6)
 
 
 def score(at: At, head: int, query: int, key: int) -> Line:
@@ -75,7 +85,7 @@ def score(at: At, head: int, query: int, key: int) -> Line:
     owner = head * k.shape[1] // q.shape[1]
     said = dot(q[at.row, head, query].tolist(), k[at.row, owner, key].tolist())
     scale, width = at.value("scale"), q.shape[-1]
-    usual = math.isclose(scale, width**-0.5, rel_tol=1e-6)
+    usual = rooted(at)
     how = f"({said}) / √{width}" if usual else f"({said})" if scale == 1 else f"{shown(scale)} · ({said})"
     value = at.step.tensor[at.row, head, query, key].item()
     return Line(indexed("s", (head, query, key)), how, value)

@@ -55,10 +55,13 @@ def spans(made: Exercise, lang: str = "en") -> Iterator[Spans]:
     yield ((label("traced", lang, plain(made.text)) if made.text else label("step by step", lang), "title"),)
     if made.model:
         yield ((made.model, "dim"),)
-    yield tuple(
-        part for said, size, meaning in letters(made, lang)
-        for part in ((f"{said} = ", "formula"), (size, "number"), (f" {meaning}   ", "dim"))
-    )  # fmt: skip
+    sizes = letters(made, lang)
+    for at in range(0, len(sizes), 3):
+        yield tuple(
+            span
+            for letter, size, meaning in sizes[at : at + 3]
+            for span in ((f"{letter} = ", "formula"), (size, "number"), (f" {meaning}   ", "dim"))
+        )
     yield from (((said, ""),) for said in notes(made, lang))
     before = None
     for section in made.sections:
@@ -75,7 +78,10 @@ def spans(made: Exercise, lang: str = "en") -> Iterator[Spans]:
 def opened(section: Section, made: Exercise, before: Section | None, lang: str) -> Iterator[Spans]:
     """The head of a section."""
     yield ()
-    yield ((f"━━ {title(section, made, lang)} ", "section"), (section.path, "dim"))
+    yield (
+        (f"━━ {title(section, made, lang)} ", "section"),
+        ("" if section.path.endswith("end") else section.path, "dim"),
+    )
     yield ((f"   {section.formula}", "formula"),)
     yield ((f"   {say(section.kind, lang).purpose}", ""),)
     if section.wiring and (before is None or (before.stack, before.layer) != (section.stack, section.layer)):
@@ -111,7 +117,7 @@ def one(step: Shown, section: Section, lang: str) -> Iterator[Spans]:
 def by_hand(found: Softmax, maps: Maps, lang: str) -> Iterator[Spans]:
     """A row of the softmax, worked."""
     yield ((f"     {label('softmax row', lang, plain(maps.queries[found.query]))}", "name"),)
-    head = ("", "s′", "s′ − max", "e^(s′ − max)", "a")
+    head = ("", "s'", "s' − max", "e^(s' − max)", "a")
     lines = [
         (plain(key), *map(shown, numbers))
         for key, *numbers in zip(maps.keys, found.scores, found.shifted, found.exps, found.weights, strict=True)
