@@ -11,11 +11,11 @@ import torch
 from torch import nn
 
 import oneblock
+from exported import run as module_of
 from oneblock.cli.export import EXAMPLE
 from oneblock.export import onnx
 from oneblock.spec import to_dict
 from test_cli_bad_input import refused, run
-from test_export_standalone import run as module_of
 
 SMALL = {"dim": 16, "depth": 2, "heads": 4, "kv_heads": 2, "hidden": 24, "vocab": 17}
 Said = pytest.CaptureFixture[str]
