@@ -221,17 +221,35 @@ def shifted(parting: Parting) -> Guesses:
         yield Guess(kind, "0", f"{shift:+d}", ((name, giving({name: moved})),), {"table": moved})
 
 
-@about("q", "k", "v", "out", "up", "gate", "dense", "token", "position", "norm", "router", "logits", "segment")
+@about("*")
 def others(parting: Parting) -> Guesses:
     """The other model's numbers, of this brick alone: it is they that differ."""
-    name, mine, other = numbers(parting)
-    if name is None or other is None or mine is None or mine.shape != other.shape:
+    operands = {
+        name: operand.path
+        for name, operand in parting.step.operands.items()
+        if operand.source == "weight" and operand.value is not None
+    }
+    mine, lent = parting.mine.tensors, parting.theirs.tensors
+    if not operands or any(path not in mine or path not in lent for path in operands.values()):
         return
-    path, key = name.rpartition(".")[0], "table" if "table" in parting.step.operands else "weight"
-    lent = both(parting.theirs.tensors, path)
-    if lent.keys() == both(parting.mine.tensors, path).keys():
-        values = {key: lent["weight"]} | {k: x for k, x in lent.items() if k == "bias"}
-        yield Guess("weights", "", "", ((path, giving(put(path, lent))),), values)
+    new = {path: lent[path] for path in operands.values() if not torch.equal(lent[path], mine[path])}
+    where = ", ".join(dict.fromkeys(path.rpartition(".")[0] for path in new))
+    yield Guess("weights", "", "", ((where, giving(new)),), {name: lent[path] for name, path in operands.items()})
+
+
+@about("hidden")
+def exchanged_of_experts(parting: Parting) -> Guesses:
+    """Gates and up projections of all experts that changed places."""
+    gate, up = (parting.step.operands.get(name) for name in ("gate", "up"))
+    if gate is None or up is None or gate.source != "weight":
+        return
+
+    def swap(tensors: Mapping[str, Tensor], at: str) -> dict[str, Tensor]:
+        beside = f"{at.rpartition('.')[0]}.up"
+        return put(at, both(tensors, beside)) | put(beside, both(tensors, at))
+
+    makes = changed(gate.path.rpartition(".")[0], swap)
+    yield Guess("gate and up", "gate, up", "up, gate", makes, {"gate": up.value, "up": gate.value})
 
 
 def numbers(parting: Parting) -> tuple[str | None, Tensor | None, Tensor | None]:

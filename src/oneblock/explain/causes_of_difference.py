@@ -49,7 +49,7 @@ def guesses(parting: Parting) -> Guesses:
     for kind, changes in groups.items():
         for some in [changes] if len(changes) == 1 else [changes, *([one] for one in changes)]:
             yield said_by_spec(kind, tuple(some), parting.theirs.tensors)
-    for make in GUESSES.get(parting.last, []):
+    for make in [*GUESSES.get(parting.last, []), *GUESSES["*"]]:
         yield from make(parting)
 
 

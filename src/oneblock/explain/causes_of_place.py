@@ -60,8 +60,9 @@ def turned(kind: str, at: str, name: str, spec: Any, field: str, new: Any) -> Gu
 def moved(parting: Parting, at: str, spec: Any, shift: int) -> Makes:
     """Positions that begin at `shift`: as a change of the spec where it has one, else of what the model is told."""
     if isinstance(spec, Learned):
-        new: Any = replace(spec, length=spec.length - shift, offset=spec.offset + shift)
-        return ((at, lambda v: v.with_spec(at, new)),)
+        rows = spec.length + spec.offset  # of the table: as many as before
+        first = spec.offset + shift
+        return ((at, lambda v: v.with_spec(at, replace(spec, length=rows - first, offset=first))),)
     if isinstance(spec, Sinusoidal):
         return ((at, lambda v: v.with_spec(at, replace(spec, start=spec.start + shift))),)
     place = parting.value("position") + shift

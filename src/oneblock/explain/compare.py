@@ -204,7 +204,7 @@ def tried(parting: Parting, mine: str, theirs: Side, at: int) -> tuple[Cause, Va
             try:
                 variant = make(parting.mine)
                 after = parted(variant.run(), theirs.events, at)
-            except ValueError:  # a change that this model cannot hold
+            except (ValueError, AttributeError, TypeError, KeyError):  # a change that some layer cannot hold
                 continue
             cause = Cause(guess.kind, where, mine, guess.before, guess.after, after is None)
             if after is None:
@@ -221,7 +221,7 @@ def promising(guess: Guess, parting: Parting) -> bool:
         return True
     try:
         return not differs(parting.step.recomputed(guess.values), parting.other)
-    except (RuntimeError, ValueError, IndexError):  # shapes that do not fit
+    except (RuntimeError, ValueError, IndexError, TypeError):  # shapes or operands that do not fit
         return False
 
 

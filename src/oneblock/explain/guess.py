@@ -81,7 +81,7 @@ class Parting:
 
 Guesses = Iterator[Guess]
 GUESSES: dict[str, list[Callable[[Parting], Guesses]]] = {}
-"""The last name of a step -> what may be wrong with it."""
+"""The last name of a step -> what may be wrong with it; "*" any, tried last."""
 
 
 def about(*names: str) -> Callable[[Callable[[Parting], Guesses]], Callable[[Parting], Guesses]]:
