@@ -52,7 +52,7 @@ def twin(model: nn.Module, folder: Path) -> nn.Module:
     save(model, folder)
     torch.set_default_dtype(torch.float64)
     try:
-        return run(standalone(model.spec), folder).load(folder / "model.safetensors")
+        return run(standalone(model.spec, lines=None), folder).load(folder / "model.safetensors")
     finally:
         torch.set_default_dtype(torch.float32)
 

@@ -26,6 +26,7 @@ FLOORS = {
     "cost": 1,
     "mask": 1,
     "cache": 1,
+    "check": 1,
     "draw": 2,
     "bricks": 2,
     "weights": 3,
@@ -33,6 +34,7 @@ FLOORS = {
     "train": 5,
     "export": 5,
     "explain": 5,
+    "testing": 7,
     "cli": 7,
 }
 BESIDE = {("cache", "mask")}
@@ -56,6 +58,7 @@ PUBLIC = {
     "apply",
     "build",
     "cache_bytes",
+    "check",
     "classify",
     "compare",
     "cost",

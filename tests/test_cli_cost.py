@@ -83,6 +83,24 @@ def test_a_change_is_priced_line_by_line(capsys: Capture) -> None:
     assert said(capsys, "gpt2", "gpt2") == "no difference\n"
 
 
+def test_a_source_may_be_that_of_either_model(capsys: Capture) -> None:
+    there, back = (
+        json.loads(said(capsys, *pair, "--source", 10, "--json")) for pair in (("bert", "t5"), ("t5", "bert"))
+    )
+    assert [line["price"]["forward"] for line in (there[-1], back[-1])] == [
+        change := oneblock.cost(named("t5"), length=512, source=10).forward - oneblock.cost(named("bert")).forward,
+        -change,
+    ]
+
+
+@pytest.mark.parametrize("pair", [("gpt2", "llama"), ("vaswani", "t5"), ("mistral", "mixtral")])
+@pytest.mark.parametrize("phase", ["train", "prefill", "decode"])
+def test_printed_prices_add_up_to_the_printed_total(capsys: Capture, pair: tuple[str, str], phase: str) -> None:
+    *lines, total = json.loads(said(capsys, *pair, "--phase", phase, "--json"))
+    for key, value in total["price"].items():
+        assert sum(line["price"][key] for line in lines if line["price"]) == pytest.approx(value, rel=1e-9), key
+
+
 def test_a_model_is_measured(capsys: Capture, tmp_path: Path) -> None:
     oneblock.save(oneblock.build(named("vaswani", dim=16, depth=2, heads=2, hidden=32, vocab=50)), tmp_path / "m")
     options = (tmp_path / "m", "--length", 9, "--dtype", "float32", "--measure")
@@ -90,6 +108,15 @@ def test_a_model_is_measured(capsys: Capture, tmp_path: Path) -> None:
     assert "kept: predicted" in out
     assert "predicted 1.5 times apart or more" in out
     printed = json.loads(said(capsys, *options, "--json"))
+    assert all(brick["flops"]["predicted"] == brick["flops"]["measured"] for brick in printed["bricks"])
+
+
+@pytest.mark.parametrize("hidden", [10, 16])
+def test_experts_of_any_width_are_measured(hidden: int, capsys: Capture, tmp_path: Path) -> None:
+    """Narrow experts are multiplied one by one, by counts that tensors without numbers do not have."""
+    size = {"dim": 16, "depth": 2, "heads": 2, "kv_heads": 1, "vocab": 20}
+    oneblock.save(oneblock.build(named("mixtral", hidden=hidden, **size)), tmp_path / "m")
+    printed = json.loads(said(capsys, tmp_path / "m", "--length", 5, "--dtype", "float32", "--measure", "--json"))
     assert all(brick["flops"]["predicted"] == brick["flops"]["measured"] for brick in printed["bricks"])
 
 
@@ -116,6 +143,12 @@ def test_a_probe_is_printed_kept_and_used(capsys: Capture) -> None:
         (["gpt2", "--dtype", "int4"], "no rate in int4; expected bfloat16 or float16 or float32"),
         (["gpt2", "--phase", "training"], "did you mean train?"),
         (["gpt2", "--source", 3], "--source: gpt2 reads no source; leave it out"),
+        (["gpt2", "bert", "--source", 3], "--source: neither gpt2 nor bert reads a source; leave it out"),
+        (["gpt2", "llama", "--terms"], "--terms: expected one model"),
+        (["gpt2", "--measure", "--terms"], "--terms: expected one model"),
+        (["gpt2", "--loss", "half"], "loss: 'half' is not one of its words; known: chunked, whole"),
+        (["gpt2", "--attention", "fuse"], "did you mean fused?"),
+        (["gpt2", "vaswani", "--length", 1025], "length: expected at most 1024"),
         (["bert", "--phase", "decode"], "this model looks ahead"),
         (["gpt2", "llama", "--measure"], "--measure: expected one model, got two"),
         (["gpt2", "lama"], "did you mean llama?"),

@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
 import oneblock
+from exported import HEADS
 from exported import run as module_of
 from oneblock.cli.export import EXAMPLE
 from oneblock.export import onnx
-from oneblock.spec import to_dict
+from oneblock.spec import put, to_dict
 from test_cli_bad_input import refused, run
+from test_families_cached import model_of
 
 SMALL = {"dim": 16, "depth": 2, "heads": 4, "kv_heads": 2, "hidden": 24, "vocab": 17}
+WITH_ONNX = pytest.mark.skipif(not all(map(find_spec, onnx.NEEDED)), reason="onnx and onnxscript are not installed")
 Said = pytest.CaptureFixture[str]
 
 
@@ -101,6 +106,7 @@ def test_weights_under_other_names_are_never_replaced(model: nn.Module, tmp_path
         (["gpt2", "--size", "dmi=8", "--standalone", "{}/a.py"], "did you mean dim"),
         (["gpt2", "--standalone", "{}/none/a.py"], "none at"),
         (["gpt2", "--standalone", "{}"], "expected a file to write"),
+        (["gpt2", "--standalone", "{}/a.py", "--lines", "99"], "at most 99 lines, this model takes "),
         (["{}", "--standalone", "{}/a.py"], "config.json"),
     ],
 )
@@ -124,20 +130,50 @@ def test_onnx_without_its_packages_is_one_line(tmp_path: Path, capsys: Said, mon
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.skipif(not all(map(find_spec, onnx.NEEDED)), reason="onnx and onnxscript are not installed")
-@pytest.mark.parametrize("name", ["llama", "vaswani"])
+@WITH_ONNX
+@pytest.mark.parametrize("name", ["llama", "vaswani", "bert", "t5", "mixtral", "gemma2"])
 def test_onnx_gives_the_same_logits(name: str, tmp_path: Path) -> None:
     runtime = pytest.importorskip("onnxruntime")
-    size = {key: value for key, value in SMALL.items() if key != "kv_heads"}
-    model = oneblock.build(oneblock.named(name, **size)).eval()
+    model = model_of(name).float()
     path = tmp_path / "model.onnx"
     apart = onnx.write_onnx(model.spec, path, model.state_dict())
     assert apart is not None
     assert apart < 1e-5
     assert [one.name for one in tmp_path.iterdir()] == ["model.onnx"]
-    inputs = {name: x[:1, :3] for name, x in onnx.examples(model.spec).items()}
-    (found,) = runtime.InferenceSession(path).run(None, {name: x.numpy() for name, x in inputs.items()})
-    with torch.no_grad():
-        ours = onnx.written(model.spec, model.state_dict())(**inputs)
-    torch.testing.assert_close(torch.from_numpy(found), ours, rtol=0, atol=1e-5)
+    answers(runtime, path, model)
+
+
+@WITH_ONNX
+@pytest.mark.parametrize("head", ["pool", "labels of the last", "mean"])
+def test_onnx_of_one_answer_per_text_takes_any_number_of_texts(head: str, tmp_path: Path) -> None:
+    """torch fixes the batch, without a word, where Python asks a tensor for its `len`."""
+    runtime = pytest.importorskip("onnxruntime")
+    model = oneblock.build(put(model_of("llama").spec, "head", HEADS[head])).eval()
+    onnx.write_onnx(model.spec, tmp_path / "model.onnx", model.state_dict())
+    answers(runtime, tmp_path / "model.onnx", model)
+
+
+def answers(runtime: Any, path: Path, model: nn.Module) -> None:
+    """Fail unless the runtime agrees with the written file for other batches and lengths than those of the trace."""
+    session = runtime.InferenceSession(path)
+    for texts, tokens in ((1, 3), (3, 9)):
+        inputs = {name: x.repeat(2, 2)[:texts, :tokens] for name, x in onnx.examples(model.spec).items()}
+        (found,) = session.run(None, {name: x.numpy() for name, x in inputs.items()})
+        with torch.no_grad():
+            ours = onnx.written(model.spec, model.state_dict())(**inputs)
+        torch.testing.assert_close(torch.from_numpy(found), ours, rtol=0, atol=1e-5)
+
+
+def test_onnx_of_a_fixed_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Session:
+        def __init__(self, *_: object, **__: object) -> None: ...
+
+        def get_inputs(self) -> list[SimpleNamespace]:
+            return [
+                SimpleNamespace(name="ids", shape=["batch", "length"]),
+                SimpleNamespace(name="mask", shape=[2, "n"]),
+            ]
+
+    monkeypatch.setattr(onnx, "import_module", lambda _: SimpleNamespace(InferenceSession=Session))
+    with pytest.raises(ValueError, match=r"fixed a size that must be free \(mask \[2, 'n'\]\)"):
+        onnx.compared(nn.Identity(), {}, tmp_path / "model.onnx")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +70,34 @@ def test_N23_two_texts_side_by_side(capsys: Capture, tmp_path: Path) -> None:
     found = json.loads(run(capsys, "trace", "狗咬人", "人咬狗", "--json")[1])
     assert found["stacks"][0]["first_token"] == 2
     assert run(capsys, "trace", "狗咬人", "人咬狗", "--html", tmp_path / "t.html")[0] == 0
+    two = Page((tmp_path / "t.html").read_text("utf-8"))
+    assert {"steps", "heads", "stream", "lens", "candidates", "figure"} <= {
+        element.attributes["id"] for element in two.of("section")
+    }
     assert "狗咬人 beside 人咬狗" in Page((tmp_path / "t.html").read_text("utf-8")).of("title")[0].said
     out = run(capsys, "trace", "我爱你", "你爱我", "--lang", "zh")[1]
     assert "同一词元相比" in out
+
+
+@pytest.mark.parametrize(("name", "seen"), [("bert", False), ("t5", False), ("llama", True), ("gpt2", True)])
+def test_N23_without_positions_only_a_causal_mask_tells_the_order(name: str, seen: bool, capsys: Capture) -> None:
+    choice = ("trace", "狗咬人", "人咬狗", "--model", name, "--json")
+    stack = json.loads(run(capsys, *choice, "--without-positions")[1])
+    first = stack["stacks"][0]["first_token"]
+    paths = {step["number"]: step["path"] for step in stack["steps"]}
+    assert (first is None) is not seen
+    assert first is None or paths[first].endswith("masked")
+    with_positions = json.loads(run(capsys, *choice)[1])
+    first = with_positions["stacks"][0]["first_token"]
+    paths = {step["number"]: step["path"] for step in with_positions["steps"]}
+    assert paths[first].rpartition(".")[2] in ("position", "query", "masked")
+    assert seen or first < len(paths)
+
+
+def test_help_is_there_without_torch() -> None:
+    code = "import sys, oneblock.cli.trace; print([m for m in ('torch', 'numpy', 'latex2mathml') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("name", [*FAMILIES, "llama3-8b", "gemma2-9b", "t5-v1.1-small"])
@@ -101,7 +128,10 @@ def test_the_example_in_the_help_runs(capsys: Capture, tmp_path: Path, monkeypat
         (("我爱你", "--html", "no/such/t.html"), "there is no folder no/such; make it first"),
         (("我爱你", "--html", "."), "expected a file, got a folder"),
         (("我爱你", "--model", "gpt2", "--target", "x"), "only a model that answers a source has one"),
-        (("我爱你", "--model", "llama", "--without-positions"), "expected a model that adds positions"),
+        (("我爱你", "--target", " "), "--target: expected a text, got an empty one"),
+        (("我爱你", "--token", "-1"), "0 to 4 of <s> ▁I ▁love ▁you ., got '-1'"),
+        (("我爱你", "--step", "zzz"), "names are like encoder.layers.0.attention.pattern, * matches anything"),
+        (("我爱你", "--model", ""), "expected a model's folder or a name we know, got nothing"),
         (("我爱你", "--lang", "fr"), "expected en or zh"),
     ],
 )

@@ -112,9 +112,7 @@ class Louder(nn.TransformerEncoderLayer):
 
 @quiet
 def test_what_cannot_be_adopted_is_refused_with_the_first_difference(tmp_path: Path) -> None:  # noqa: ARG001
-    with pytest.raises(
-        ValueError, match=r"^adopt: TransformerEncoder is not what its parts say: at \(\d, \d, \d\) it "
-    ):
+    with pytest.raises(ValueError, match=r"^adopt: Louder is not what its parts say: at \(\d, \d, \d\) it "):
         adopt(shaken(Louder(8, 2, 12, batch_first=True)))
     with pytest.raises(ValueError, match=r"^adopt: expected a Transformer of torch.nn .* got Linear; trace shows"):
         adopt(nn.Linear(2, 2))

@@ -9,7 +9,6 @@ import copy
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -20,7 +19,6 @@ from hypothesis import strategies as st
 
 import oneblock
 from oneblock.bricks import build_model
-from oneblock.cli import main
 from oneblock.explain.causes_of_place import Opposite
 from oneblock.explain.compare import compare
 from oneblock.explain.guess import scopes
@@ -202,7 +200,7 @@ PLANTS: dict[str, tuple[str, Plant, str, str]] = {
 
 
 @pytest.mark.parametrize("name", PLANTS)
-def test_the_right_brick_and_cause_are_named(name: str) -> None:
+def test_N22_the_right_brick_and_cause_are_named(name: str) -> None:
     family, plant, brick, kind = PLANTS[name]
     model = model_of(family)
     call = {"input_ids": torch.tensor([TEXT])}
@@ -393,68 +391,3 @@ def test_a_mask_read_the_wrong_way_round_is_its_complement() -> None:
     pattern = seen["layers.0.attention.pattern"][0, 0]
     assert pattern.tril().abs().max() == 0
     assert pattern[0].sum().item() == pytest.approx(1.0)
-
-
-@pytest.fixture
-def folders(tmp_path: Path) -> tuple[Path, Path]:
-    """Two folders of one model, the second with a transposed matrix."""
-    model = exact(language_model()).float()
-    oneblock.save(model, tmp_path / "a")
-    with torch.no_grad():
-        model.layers[1].attention.v.weight.copy_(model.layers[1].attention.v.weight.mT.clone())
-    oneblock.save(model, tmp_path / "b")
-    return tmp_path / "a", tmp_path / "b"
-
-
-def ran(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    """(exit code, stdout, stderr) of the verb."""
-    with pytest.raises(SystemExit) as left:
-        main(["compare", *(str(argument) for argument in arguments)])
-    said = capsys.readouterr()
-    return int(left.value.code or 0), said.out, said.err
-
-
-def test_the_verb_names_brick_and_cause(capsys: pytest.CaptureFixture[str], folders: tuple[Path, Path]) -> None:
-    code, out, _ = ran(capsys, *folders, "--ids", "4,5,6", "--lang", "en")
-    assert code == 1
-    assert "layers.1.attention.v (Value projection)" in out
-    assert "Tested: transposed weight (layers.1.attention.v): A has W, B behaves as Wᵀ." in out
-    assert ran(capsys, folders[0], folders[0], "--ids", "4,5,6", "--lang", "zh")[:2][0] == 0
-    code, out, _ = ran(capsys, *folders, "--ids", "4,5,6", "--json")
-    assert (code, json.loads(out)["differences"][0]["cause"]["kind"]) == (1, "transposed")
-
-
-def test_named_models_of_one_seed_agree(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    small = language_model()
-    monkeypatch.setattr("oneblock.cli.compare.named", lambda _: small)
-    assert ran(capsys, "gpt2", "gpt2", "--ids", "4,5")[0] == 0
-    monkeypatch.setattr("oneblock.explain.drawn.available", lambda: 100)
-    code, _, err = ran(capsys, "gpt2", "gpt2", "--ids", "4,5")
-    assert (code, len(err.splitlines())) == (2, 1)
-    assert "two of them in float64 need" in err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["{a}", "{b}"], "expected a text or --ids, got neither"),
-        (["{a}", "{b}", "text", "--ids", "4"], "expected a text or --ids, got both"),
-        (["{a}", "{b}", "  "], "expected a text, got an empty one"),
-        (["{a}", "{b}", "text"], "expected a tokenizer"),
-        (["{a}", "{b}", "--ids", "x"], "--ids: expected numbers such as 1,2,3, got 'x'"),
-        (["{a}", "{b}", "--ids", "400"], "expected ids of the vocabulary of 13, got 400"),
-        (["{a}", "vaswanni", "--ids", "4"], "did you mean vaswani?"),
-        (["{a}", "no/where", "--ids", "4"], "no/where"),
-        (["gpt2", "{b}", "text"], "gpt2 is a name and has no tokenizer to read a text; give --ids"),
-    ],
-)
-def test_bad_input_is_one_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folders: tuple[Path, Path],
-    arguments: list[str], says: str,
-) -> None:  # fmt: skip
-    monkeypatch.setattr("oneblock.cli.compare.named", lambda _: language_model())
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    code, out, err = ran(capsys, *(word.format(a=folders[0], b=folders[1]) for word in arguments))
-    assert (code, out) == (2, "")
-    assert len(err.splitlines()) == 1
-    assert says in err

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oneblock
-from oneblock.explain import beam_tree, candidates
+from oneblock.explain import beam_tree, draws
 from oneblock.explain.search_tree import planned, tree
 from oneblock.generate import GenerationConfig, Pipeline, generate
 from oneblock.generate.filters import filters
@@ -111,7 +111,7 @@ def test_looking_changes_no_answer_of_a_pipeline() -> None:
 def test_probabilities_are_the_softmax_of_filtered_scores(options: dict[str, Any]) -> None:
     model = writer(3, eos=None)
     options = options | {"max_new_tokens": 4, "seed": 5}
-    table = candidates(model, TEXT, top=13, **options)
+    table = draws(model, TEXT, top=13, **options)
     ids = torch.tensor([TEXT])
     config = GenerationConfig(**options)
     for step in range(4):
@@ -136,7 +136,7 @@ def test_probabilities_are_the_softmax_of_filtered_scores(options: dict[str, Any
 def test_the_drawn_token_is_shown_also_when_it_is_not_among_the_best() -> None:
     model = writer(3, eos=None)
     options = {"do_sample": True, "temperature": 50.0, "max_new_tokens": 20, "seed": 1}
-    table = candidates(model, TEXT, top=1, **options)
+    table = draws(model, TEXT, top=1, **options)
     new = generate(model, torch.tensor([TEXT]), **options)[0, 3:].tolist()
     assert [row[2] for row in table if row[-1] == "★"] == new
     assert len(table) > 20
@@ -150,9 +150,9 @@ def test_the_drawn_token_is_shown_also_when_it_is_not_among_the_best() -> None:
         (lambda m: beam_tree(m, [TEXT, TEXT]), "expected one text, got 2"),
         (lambda m: beam_tree(m, "text"), "a text needs a tokenizer"),
         (lambda m: beam_tree(m, [99]), "expected ids of the vocabulary of 13, got 99"),
-        (lambda m: candidates(m, TEXT, num_beams=2), "expected one beam, one answer and a top of at least 1"),
-        (lambda m: candidates(m, TEXT, top=0), "expected one beam, one answer and a top of at least 1"),
-        (lambda m: candidates(m, TEXT, top_q=1), "top_q is no choice of it; did you mean top_p"),
+        (lambda m: draws(m, TEXT, num_beams=2), "expected one beam, one answer and a top of at least 1"),
+        (lambda m: draws(m, TEXT, top=0), "expected one beam, one answer and a top of at least 1"),
+        (lambda m: draws(m, TEXT, top_q=1), "top_q is no choice of it; did you mean top_p"),
     ],
 )
 def test_bad_input_is_one_line(call: Any, message: str) -> None:

@@ -14,7 +14,8 @@ import torch
 
 import oneblock
 from oneblock.explain import Trace, trace
-from oneblock.explain.lens import candidates, lens
+from oneblock.explain.arithmetic import shares
+from oneblock.explain.lens import best, candidates, lens
 from oneblock.explain.worked import Exercise, exercise
 from oneblock.explain.worked.choose import stacks
 from oneblock.explain.worked.data import data
@@ -112,8 +113,8 @@ def test_every_step_is_shown_with_its_formula_sentence_and_shape(name: str, lang
     for section in made.sections:
         for step in section.steps:
             words = say(step.kind, lang)
-            assert words.formula
-            assert f"{words.formula}   {words.purpose}" in said
+            assert step.written.formula
+            assert f"{step.written.formula}   {words.purpose}" in said
             assert f"({', '.join(step.dims)}) = ({', '.join(map(str, step.shape))})" in said or not step.dims
     assert [step.number for section in made.sections for step in section.steps] == list(range(1, len(paths) + 1))
 
@@ -205,6 +206,16 @@ def test_the_lens_after_the_last_block_is_what_the_model_says(name: str) -> None
     assert [one.logit for one in ends.answers if one] == pytest.approx(
         [logits[at, one.id].item() for at, one in enumerate(ends.answers) if one]
     )
+
+
+def test_the_likeliest_are_those_of_sorting_the_whole_vocabulary() -> None:
+    logits = torch.randint(0, 4, (20, 30), generator=torch.Generator().manual_seed(0)).double()
+    found = best(logits, shares(logits), str, 5)
+    assert [[one.id for one in row] for row in found] == logits.argsort(dim=-1, descending=True, stable=True)[
+        :, :5
+    ].tolist()
+    assert [len(row) for row in best(logits[:, :3], shares(logits[:, :3]), str, 5)] == [3] * 20
+    assert len(best(torch.full((1, 4), math.nan), torch.full((1, 4), math.nan), str, 2)[0]) == 2
 
 
 def test_the_loss_is_the_mean_surprise_at_the_answers() -> None:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from oneblock.explain import trace
 from oneblock.explain.page import page, page_of_two
+from oneblock.explain.page.formula import ATTRIBUTES, ELEMENTS, math
 from oneblock.explain.page.picture import picture
 from oneblock.explain.page.style import DAY, NIGHT
 from oneblock.explain.worked import Exercise, exercise
 from oneblock.explain.worked.number import shown
 from oneblock.explain.worked.two import beside
-from oneblock.words import LANGUAGES, say
+from oneblock.words import ENTRIES, LANGUAGES, say
 from shown import HOSTILE, Page, browse
 from specs import exact, translator
 
@@ -133,13 +136,15 @@ def test_the_page_can_be_read_by_keyboard_and_by_ear(lang: str) -> None:
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_the_numbers_of_the_page_are_those_of_the_exercise(lang: str) -> None:
     made = small()
-    read = Page(page(made, lang))
+    html = page(made, lang)
+    read = Page(html)
     steps = {element.attributes["id"]: element for element in read.of("article")}
     for section in made.sections:
         for step in section.steps:
             said = steps[f"step{step.number}"].said
             words = say(step.kind, lang)
-            assert all(part in said for part in (words.name, words.purpose, words.formula, step.path))
+            assert all(part in said for part in (words.name, words.purpose, step.path))
+            assert math(step.written.latex, step.written.formula, block=True) in html
             for number in (step.statistics.min, step.statistics.max, *step.row, *(line.value for line in step.lines)):
                 assert shown(number) in said
             assert all(line.how in said for line in step.lines)
@@ -158,6 +163,28 @@ def test_the_numbers_of_the_page_are_those_of_the_exercise(lang: str) -> None:
             assert section.maps is not None
             assert links[place] == shown(section.maps.heads[cell.head].weights[cell.query][cell.key])
             assert all(f"{line.how} = {shown(line.value)}" in cells[place] for line in cell.lines)
+
+
+@pytest.mark.parametrize("kind", [kind for kind, entry in ENTRIES.items() if entry.latex])
+def test_every_formula_of_the_dictionary_is_drawn_as_mathml(kind: str) -> None:
+    said = say(kind)
+    elements = Page(math(said.latex, said.formula)).elements
+    assert elements[0].attributes["alttext"] == said.formula
+    assert {element.tag for element in elements} <= ELEMENTS
+    assert {name for element in elements[1:] for name in element.attributes} <= ATTRIBUTES | {"width"}
+    assert not re.search(r"[\\{}&$]", elements[0].said)
+    assert elements[0].said.strip()
+    assert all(element.tag not in ("msub", "msup", "mfrac") or len(element.said) > 1 for element in elements)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("around", [r"\text{%s}", r"\mathrm{%s}", r"\href{%s}{x}", r"\class{%s}{x}", "%s"])
+def test_B89_nothing_passes_a_formula_unescaped(hostile: str, around: str) -> None:
+    elements: list[Any] = []
+    with suppress(Exception):  # much of it is no LaTeX
+        elements = Page(math(around % hostile, hostile)).elements
+    assert {element.tag for element in elements} <= ELEMENTS
+    assert {name for element in elements for name in element.attributes} <= ATTRIBUTES | {"width", "alttext"}
 
 
 @pytest.mark.parametrize("length", [12, 22, 47, 120])

@@ -19,11 +19,13 @@ from oneblock.spec import (
     Alibi,
     Attention,
     Block,
-    Causal,
     FeedForward,
     Full,
     Model,
+    MoE,
     Relative,
+    RMSNorm,
+    SigmaNorm,
     Spec,
     Window,
     put,
@@ -117,11 +119,6 @@ def test_wrong_weights_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        (
-            put(translator(), "decoder.layers.0.cross.position", Alibi()),
-            "decoder.layers.0.cross.position: .* got Alibi",
-        ),
-        (put(translator(), "decoder.layers.1.cross.mask", Causal()), "decoder.layers.1.cross.mask: .* got Causal"),
         (translator().decoder, "layers.0.cross: expected None"),
         (language_model(attention={"heads": 3}), "expected a divisor of dim"),
     ],
@@ -130,6 +127,29 @@ def test_what_no_file_is_written_of_is_refused_in_one_line(spec: Spec, says: str
     with pytest.raises(ValueError, match=says) as refused:
         standalone(spec)
     assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_too_long_to_read_is_refused_unless_it_is_wanted(tmp_path: Path) -> None:
+    """Blocks that are all unlike need a class each: no fold makes them short."""
+    gated = Block(
+        Attention(4, position=Alibi(), softcap=3.0), MoE(FeedForward(8, "silu", True), 4, 2), wiring="sandwich"
+    )
+    wide = Block(Attention(4, position=Relative(8, 20)), FeedForward(8), norm=SigmaNorm(), wiring="parallel")
+    spec = replace(language_model(depth=1), norm=RMSNorm())
+    spec = replace(spec, layers=(*spec.layers, gated, wide))
+    with pytest.raises(
+        ValueError, match=r"at most 300 lines, this model takes \d+: its 3 blocks are of 3 kinds"
+    ) as refused:
+        standalone(spec)
+    line = str(refused.value)
+    assert "\n" not in line
+    taken = int(line.rpartition("--lines ")[2])
+    text = standalone(spec, lines=taken)
+    assert len(text.splitlines()) == taken
+    assert text == standalone(spec, lines=None)
+    with pytest.raises(ValueError, match=f"at most {taken - 1} lines"):
+        standalone(spec, lines=taken - 1)
+    agree(exact(spec), tmp_path)
 
 
 def test_a_name_cannot_break_out_of_its_docstring() -> None:

@@ -19,6 +19,7 @@ PUBLIC = {
     "apply": "spec",
     "build": "bricks:build_model",
     "cache_bytes": "cost",
+    "check": "check",
     "classify": "generate",
     "compare": "explain",
     "cost": "cost",

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from oneblock.hint import nearest
+from oneblock.spec import Classify, Seq2Seq
 from oneblock.text.foreign import read_tokenizer
 from oneblock.words import language
 from oneblock.zoo import named, names
@@ -42,10 +43,17 @@ def run(
     given: Any = text if prompt is None else ids(prompt, "--ids")
     wanted: Any = target if target is None or prompt is None else ids(target, "--target")
     models = [opened(name, seed) for name in (a, b)]
+    if target is None and text is None and asks_target(models[0].spec):
+        raise ValueError("compare: an encoder-decoder needs --target beside --ids: what it should write, as ids")
     reader = models[0] if text is None else reading(a, models[0])
     found = import_module("oneblock.explain").compare(reader, models[1], given, wanted)
     print(json.dumps(found.to_dict(), ensure_ascii=False, indent=2) if as_json else found.table(spoken))
     raise typer.Exit(int(not found.agrees))
+
+
+def asks_target(spec: Any) -> bool:
+    """Whether a model writes a target, so that ids alone do not say all that it reads."""
+    return isinstance(spec, Seq2Seq) and not isinstance(spec.decoder.head, Classify)
 
 
 def ids(said: str, option: str) -> list[int]:

@@ -67,14 +67,18 @@ def run(
     """Price a model: FLOPs, bytes, intensity, and the least time of every brick, in closed form."""
     spoken, model, rates = language(lang), find(spec), machine(machine_name)
     rates.rate(dtype)
-    if source is not None and not isinstance(model, Seq2Seq):
-        raise ValueError(f"--source: {spec} reads no source; leave it out")
+    after = None if other is None else find(other)
+    if source is not None and not any(isinstance(one, Seq2Seq) for one in (model, after)):
+        names = spec if other is None else f"neither {spec} nor {other}"
+        raise ValueError(f"--source: {names} reads {'no' if other is None else 'a'} source; leave it out")
+    if terms and (after is not None or measure) and not as_json:
+        raise ValueError("--terms: expected one model that is priced, not two or a measured one; leave one of them out")
     wanted: dict[str, Any] = {"batch": batch, "length": length, "phase": phase, "dtype": dtype, "source": source}
     wanted |= {"attention": attention, "loss": loss}
-    if other is not None:
+    if after is not None:
         if measure:
             raise ValueError("--measure: expected one model, got two; run it for each")
-        difference(model, find(other), rates, spoken, as_json, wanted)
+        difference(model, after, rates, spoken, as_json, wanted)
     elif measure:
         import_module("oneblock.cli.measure").show(cost(model, **wanted), rates, spoken, as_json)
     elif as_json:

@@ -11,7 +11,7 @@ import typer
 
 from oneblock.cli.convert import sizes
 from oneblock.cli.show import find
-from oneblock.export import standalone
+from oneblock.export import LINES, standalone
 from oneblock.files import write_file
 from oneblock.zoo import named, names
 
@@ -31,6 +31,7 @@ def run(
     onnx: Annotated[
         Path | None, typer.Option("--onnx", metavar="FILE", help="Write ONNX; needs the packages onnx and onnxscript.")
     ] = None,
+    lines: Annotated[int, typer.Option(metavar="N", min=1, help="How many lines FILE may have.")] = LINES,
     size: Annotated[
         list[str] | None, typer.Option(metavar="dim=64", help="Change an argument of a named model; repeatable.")
     ] = None,
@@ -49,7 +50,7 @@ def run(
     if onnx is not None:
         import_module("oneblock.export.onnx").refuse()
     if file is not None:
-        text = standalone(model, called(spec))
+        text = standalone(model, called(spec), lines)
         if weights is not None and not mine(weights, folder):
             import_module("oneblock.export.beside").write_weights(folder, weights)
             done(weights, "the weights, under the names that the file has for them")

@@ -28,6 +28,7 @@ VERBS = {
     "classify": "Which label a text has.",
     "convert": "Read a model in any layout we know and write it in another.",
     "export": "Write a model as one readable PyTorch file, or as ONNX.",
+    "check": "Ask anyone's Transformer whether it is right: leaks, padding, scale, masks, cache, loss.",
     "compare": "Run two models on one input: the first brick that differs, and why.",
     "verify": "Compare a model with the reference library's, brick by brick.",
     "trace": "Follow a text through a model: every step, with its numbers, worked by hand.",

@@ -10,7 +10,7 @@ from oneblock.explain.edits import mean, patch, zero
 from oneblock.explain.lens_table import logit_lens
 from oneblock.explain.mask import mask_matrix, masks
 from oneblock.explain.page import page, page_of_two
-from oneblock.explain.search_tree import beam_tree, candidates
+from oneblock.explain.search_tree import beam_tree, draws
 from oneblock.explain.step import Operand, Statistics, Step
 from oneblock.explain.table import Table
 from oneblock.explain.trace import Trace, trace
@@ -32,9 +32,9 @@ __all__ = [
     "attribute",
     "attribution",
     "beam_tree",
-    "candidates",
     "compare",
     "detect",
+    "draws",
     "effects",
     "exercise",
     "logit_lens",

@@ -127,7 +127,7 @@ def layer(module: Any, causal: bool) -> nn.Module:
     holder = nn.TransformerEncoder if isinstance(module, nn.TransformerEncoderLayer) else nn.TransformerDecoder
     known = {"enable_nested_tensor": False} if holder is nn.TransformerEncoder else {}
     whole = holder(module, 1, **known)
-    found = proven(whole, stack(whole, causal), stack_outputs(whole, causal))
+    found = proven(whole, stack(whole, causal), stack_outputs(whole, causal), type(module).__name__)
     block: nn.Module = found.layers[0]  # type: ignore[union-attr, index]
     return block
 
@@ -174,7 +174,9 @@ def stack_outputs(module: Any, causal: bool) -> Callable[[Any], tuple[Tensor, Te
 
 
 @torch.no_grad()
-def proven(module: nn.Module, ours: nn.Module, outputs: Callable[[Any], tuple[Tensor, Tensor]]) -> nn.Module:
+def proven(
+    module: nn.Module, ours: nn.Module, outputs: Callable[[Any], tuple[Tensor, Tensor]], called: str = ""
+) -> nn.Module:
     """Ours, if both give the same. ValueError: the largest difference, and where it is."""
     with evaluating(module), evaluating(ours):
         theirs, own = outputs(ours)
@@ -186,7 +188,7 @@ def proven(module: nn.Module, ours: nn.Module, outputs: Callable[[Any], tuple[Te
         at = torch.unravel_index(apart.argmax(), apart.shape)
         place = tuple(int(i) for i in at)
         raise ValueError(
-            f"adopt: {type(module).__name__} is not what its parts say: at {place} it gives "
+            f"adopt: {called or type(module).__name__} is not what its parts say: at {place} it gives "
             f"{theirs[place].item():.6g}, its weights in our bricks give {own[place].item():.6g}"
         )
     return ours.eval()

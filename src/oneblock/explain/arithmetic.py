@@ -143,16 +143,22 @@ def routed(scores: Tensor, active: int, whole: bool) -> Tensor:
     return shares(scores).sort(dim=-1, descending=True, stable=True).values[:, :active] if whole else shares(best)
 
 
-def mixed(x: Tensor, chosen: Tensor, weight: Tensor, up: Tensor, down: Tensor, gate: Tensor | None, act: str) -> Tensor:
-    """sum over each token's chosen experts of weight * expert(x), one token after the other."""
-    tokens, out = x.reshape(-1, x.shape[-1]), []
-    for token, experts, shares_ in zip(tokens, chosen.tolist(), weight, strict=True):
-        parts = []
-        for share, expert in zip(shares_, experts, strict=True):
-            inner = activated(up[expert] @ token, act, None if gate is None else gate[expert] @ token)
-            parts.append(share * (down[expert] @ inner))
+def mixed(hidden: Tensor, chosen: Tensor, weight: Tensor, down: Tensor, length: int) -> Tensor:
+    """sum over each token's chosen experts of weight * (down hidden), the tokens of all texts one after the other."""
+    rows, out = rows_of_experts(chosen), []
+    for token, shares_ in enumerate(weight):
+        parts = [
+            share * (down[expert] @ hidden[rows[token, expert]])
+            for share, expert in zip(shares_, chosen[token].tolist(), strict=True)
+        ]
         out.append(torch.stack(parts).sum(0))
-    return torch.stack(out).reshape(x.shape)
+    return torch.stack(out).reshape(-1, length, down.shape[1])
+
+
+def rows_of_experts(chosen: Tensor) -> dict[tuple[int, int], int]:
+    """(token, expert) -> its row among the hidden features of all experts: expert after expert, tokens in order."""
+    pairs = sorted((expert, token) for token, experts in enumerate(chosen.tolist()) for expert in experts)
+    return {(token, expert): row for row, (expert, token) in enumerate(pairs)}
 
 
 def pooled(x: Tensor, real: Tensor, how: str) -> Tensor:

@@ -87,7 +87,8 @@ class Comparison:
                 notes.append(say(f"cause.{one.cause.kind}", lang).purpose)
             else:
                 notes.append(label("no cause", lang, one.brick))
-        return Table(label("compared", lang), tuple(label(key, lang) for key in keys), rows, tuple(notes))
+        heads = tuple(label(key, lang) for key in keys) if rows else ()
+        return Table(label("compared", lang), heads, rows, tuple(notes))
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; infinities become None."""

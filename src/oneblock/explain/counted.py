@@ -31,13 +31,23 @@ def grouped(x: Any, weight: Any, *_: Any, **__: Any) -> int:
 
 
 class Shapes(TorchDispatchMode):
-    """Gives meta tensors the one operation of ours that torch has not given them: how often each number comes."""
+    """Gives meta tensors what torch has not given them: how often each number comes, and those counts as a list.
+
+    All then come for the first expert: however rows are cut among matrices of one size, their products cost the same.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if func is torch.ops.aten.bincount.default and args[0].is_meta:
+            self.rows = args[0].numel()
             least = args[2] if len(args) > 2 else kwargs.get("minlength", 0)
             return torch.empty(least, dtype=torch.long, device="meta")
+        if func is torch.ops.aten._to_copy.default and args[0].is_meta and kwargs.get("device") == torch.device("cpu"):
+            return torch.tensor([self.rows] + [0] * (len(args[0]) - 1), device="cpu")
         return func(*args, **kwargs)
 
 

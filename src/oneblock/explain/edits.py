@@ -11,11 +11,11 @@ from fnmatch import fnmatchcase
 import torch
 from torch import Tensor
 
+from oneblock.explain.aliases import hint
 from oneblock.explain.attention import real
 from oneblock.explain.record import ENDS, Edit
 from oneblock.explain.step import Step
 from oneblock.explain.trace import Trace
-from oneblock.hint import nearest
 from oneblock.spec import Seq2Seq
 
 Edits = dict[str, Edit]
@@ -96,7 +96,7 @@ def matching(trace: Trace, names: Sequence[str]) -> list[Step]:
     for name in names:
         matched = [known[name]] if name in known else [step for path, step in known.items() if fnmatchcase(path, name)]
         if not matched:
-            raise ValueError(f"edit: no step {name!r}; {nearest(name, known)}")
+            raise ValueError(f"edit: no step {name!r:.80}; {hint(name, known)}")
         for step in matched:
             last = step.path.rpartition(".")[2]
             if last in INNER or step.path.endswith("head.out") or step.kind == "step.loss":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ from oneblock.explain.step import Step
 class Gradients:
     """`steps`: d loss / d step, shaped as the step; `bricks`: the norm of the gradient of each brick's own weights."""
 
-    steps: Mapping[str, Tensor]
+    steps: Mapping[str, Tensor] = field(repr=False)
     bricks: Mapping[str, float]
 
 

@@ -92,8 +92,13 @@ def labels_of(model: Any, ids: Tensor, target: Any) -> Tensor:
     """Labels as the head takes them: ids of the same length for tokens, one number per text for labels."""
     labels = target if isinstance(target, Tensor) else torch.tensor(target if not isinstance(target, str) else [])
     spec: Model = model.spec
+    if isinstance(spec.head, Head) and labels.ndim == 1 and len(ids) == 1:
+        labels = labels[None]
     if isinstance(target, str) or (isinstance(spec.head, Head) and labels.shape != ids.shape):
         raise ValueError(f"target: expected ids of shape {tuple(ids.shape)}, as the input's, got {target!r:.60}")
+    known = spec.embedding.vocab if isinstance(spec.head, Head) else getattr(spec.head, "labels", None)
+    if known is not None and (wrong := [x for x in labels.flatten().tolist() if x != -100 and not 0 <= x < known]):
+        raise ValueError(f"target: expected 0 to {known - 1} (-100: no answer there), got {wrong[0]}")
     return labels.to(ids.device)
 
 

@@ -78,11 +78,12 @@ def candidates(trace: Trace, name: Name = str, top: int = 5, row: int = 0) -> Ca
     names = trace.tokens.get(stack, ()) if step.tensor.ndim == 3 else ()
     names = names if len(names) == len(logits) else tuple(str(at) for at in range(len(logits)))
     wanted = answers(trace, row, len(logits))
+    probabilities = shares(logits)
     right = tuple(
-        None if label is None else candidate(line, shares(line), label, name)
-        for line, label in zip(logits, wanted, strict=True)
+        None if label is None else candidate(line, row_, label, name)
+        for line, row_, label in zip(logits, probabilities, wanted, strict=True)
     )
-    return Candidates(step.path, names, tuple(best(line, name, top) for line in logits), right)
+    return Candidates(step.path, names, best(logits, probabilities, name, top), right)
 
 
 def lens(trace: Trace, name: Name = str, top: int = 3, row: int = 0) -> Lens | None:
@@ -104,8 +105,12 @@ def lens(trace: Trace, name: Name = str, top: int = 3, row: int = 0) -> Lens | N
     names = trace.tokens.get(stack, ())
     names = names if len(names) == len(found[0]) else tuple(str(at) for at in range(len(found[0])))
     said = found[-1].argmax(-1)
-    final = tuple(tuple(shares(logits).gather(1, said[:, None])[:, 0].tolist()) for logits in found)
-    return Lens(tuple(paths), names, tuple(tuple(best(line, name, top) for line in logits) for logits in found), final)
+    likely, final = [], []
+    for logits in found:
+        probabilities = shares(logits)
+        likely.append(best(logits, probabilities, name, top))
+        final.append(tuple(probabilities.gather(1, said[:, None])[:, 0].tolist()))
+    return Lens(tuple(paths), names, tuple(likely), tuple(final))
 
 
 def stages(trace: Trace, stack: str) -> list[str]:
@@ -147,10 +152,15 @@ def answers(trace: Trace, row: int, length: int) -> list[int | None]:
     return [None if label < 0 else label for label in labels.tolist()] if labels.ndim else [int(labels)]
 
 
-def best(logits: Tensor, name: Name, top: int) -> tuple[Candidate, ...]:
-    """The `top` likeliest of a row of logits."""
-    order, probabilities = logits.argsort(descending=True, stable=True)[:top], shares(logits)
-    return tuple(candidate(logits, probabilities, int(at), name) for at in order)
+def best(logits: Tensor, probabilities: Tensor, name: Name, top: int) -> tuple[tuple[Candidate, ...], ...]:
+    """For each row of logits the `top` likeliest; of equal ones those with the smaller ids."""
+    least = logits.topk(min(top, logits.shape[1]), dim=-1).values[:, -1:]
+    found = []
+    for line, shares_, kept in zip(logits, probabilities, ~(logits < least), strict=True):
+        ids = kept.nonzero()[:, 0]  # no sorting of a whole vocabulary; where a number is NaN, all of it
+        order = ids[line[ids].argsort(descending=True, stable=True)][:top]
+        found.append(tuple(candidate(line, shares_, int(at), name) for at in order))
+    return tuple(found)
 
 
 def candidate(logits: Tensor, probabilities: Tensor, at: int, name: Name) -> Candidate:

@@ -18,7 +18,7 @@ LITTLE = 1 << 26
 """Entries of attention scores, all layers and heads together, below which nobody asks."""
 
 
-def fits(model: nn.Module, call: Mapping[str, Any]) -> None:
+def fits(model: nn.Module, call: Mapping[str, Any], gradients: bool = False) -> None:
     """ValueError where the steps of that call need more memory than is free, with both sizes and a way out."""
     spec: Any = model.spec
     ids = [value for name, value in call.items() if name.endswith("input_ids") and isinstance(value, Tensor)]
@@ -27,7 +27,9 @@ def fits(model: nn.Module, call: Mapping[str, Any]) -> None:
     heads = sum(block.attention.heads for stack in stacks for block in stack.layers if block.attention is not None)
     if batch * heads * longest**2 < LITTLE:
         return
-    needed, free = size(spec, call, next(model.parameters()).dtype), available()
+    weight = next(model.parameters())
+    needed = size(spec, call, weight.dtype) * (2 if gradients else 1)  # a gradient for each step
+    free = torch.cuda.mem_get_info(weight.device)[0] if weight.is_cuda else available()
     if needed > free:
         raise ValueError(
             f"trace: the steps of {batch} x {longest} tokens need {needed / GIB:.1f} GiB, {free / GIB:.1f} GiB are "

@@ -266,10 +266,9 @@ def feedforward_out(event: Event, scene: Scene) -> Recipe:
         operands = {"x": scene.step(f"{event.parent}.hidden")} | scene.linear(f"{event.parent}.down")
         return Recipe("step.down", STREAM, operands, plain.affine)
     path = event.parent
-    operands = {"x": router_input(scene, path), "chosen": chosen(scene, path)}
+    operands = {"hidden": scene.step(f"{path}.experts.hidden"), "chosen": chosen(scene, path)}
     operands |= {"weight": scene.step(f"{path}.weight"), "down": scene.weight(f"{path}.experts.down.weight")}
-    operands |= stacked(scene, f"{path}.experts", spec) | numbered(scene, {"act": spec.expert.activation})
-    return Recipe("step.mix", STREAM, {"gate": scene.number(None)} | operands, plain.mixed)
+    return Recipe("step.mix", STREAM, operands | numbered(scene, {"length": event.tensor.shape[1]}), plain.mixed)
 
 
 def normed_heads(event: Event, scene: Scene) -> tuple[Operands, Callable[..., Tensor]]:

@@ -5,14 +5,16 @@ ids: (batch, length).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from oneblock.explain.aliases import hint
 from oneblock.generate.mode import evaluating
 from oneblock.tap import listen
 
@@ -45,9 +47,14 @@ class Event:
 def record(
     model: nn.Module, call: Mapping[str, Any], edit: Mapping[str, Edit] | None = None, graph: bool = False
 ) -> tuple[list[Event], Any]:
-    """(events in order, the model's output) of one call in eval mode; with `graph`, gradients can be asked for."""
+    """(events in order, the model's output) of one call in eval mode; with `graph`, gradients can be asked for.
+
+    ValueError: an edit that names no step which can be replaced, or that changes a shape.
+    """
     inner: list[tuple[int, Event]] = []
-    edits = dict(edit or {}) | ({"*embedding.token": rooted} if graph else {})
+    ends = ENDS if hasattr(model, "encoder") else {}
+    replaced: list[Tensor] = []
+    edits = tapped(edit or {}, ends, replaced) | ({"*embedding.token": rooted} if graph else {})
     with ExitStack() as stack:
         stack.enter_context(evaluating(model))
         stack.enter_context(torch.set_grad_enabled(graph))
@@ -56,14 +63,38 @@ def record(
             if type(module) is nn.Linear or name.endswith("embedding.segment"):
                 stack.callback(module.register_forward_hook(heard(name, inner, seen)).remove)
         output = model(**call)
+    unused = [glob for glob in edits if not any(fnmatchcase(name, glob) for name in seen)]
+    if unused:
+        raise ValueError(
+            f"edit: {unused[0]!r:.80} is the name of no step that can be replaced; {hint(unused[0], seen)}"
+        )
     modules = dict(model.named_modules())
-    ends = ENDS if hasattr(model, "encoder") else {}
     names = {name: ends.get(name, name) for name in seen}
     taps = [
         Event(names[name], tensor, modules[names[name].rpartition(".")[0]], seen.operands[name])
         for name, tensor in seen.items()
     ]
-    return merged(taps, inner), output
+    return merged(taps, inner, replaced), output
+
+
+def tapped(edit: Mapping[str, Edit], ends: Mapping[str, str], replaced: list[Tensor]) -> dict[str, Edit]:
+    """The edits under the names that taps have; what they replace is kept in `replaced`."""
+    taps = {ours: tap for tap, ours in ends.items()}
+    return {taps.get(glob, glob): alike(glob, f, replaced) for glob, f in edit.items()}
+
+
+def alike(glob: str, edit: Edit, replaced: list[Tensor]) -> Edit:
+    """The edit, whose result must be a tensor of the same shape. ValueError: it is not."""
+
+    def checked(x: Tensor) -> Tensor:
+        replaced.append(x)
+        made = edit(x)
+        if not isinstance(made, Tensor) or made.shape != x.shape:
+            got = tuple(made.shape) if isinstance(made, Tensor) else type(made).__name__
+            raise ValueError(f"edit: {glob}: expected a tensor of shape {tuple(x.shape)} in its place, got {got}")
+        return made
+
+    return checked
 
 
 def rooted(x: Tensor) -> Tensor:
@@ -80,9 +111,9 @@ def heard(name: str, inner: list[tuple[int, Event]], seen: dict[str, Tensor]) ->
     return hook
 
 
-def merged(taps: list[Event], inner: list[tuple[int, Event]]) -> list[Event]:
-    """Both in order; what a tap names itself (the same tensor) is not told twice."""
-    named = {id(event.tensor) for event in taps}
+def merged(taps: list[Event], inner: list[tuple[int, Event]], replaced: Sequence[Tensor] = ()) -> list[Event]:
+    """Both in order; what a tap names itself (the same tensor, or the one it was before an edit) is not told twice."""
+    named = {id(tensor) for tensor in (*(event.tensor for event in taps), *replaced)}
     found: list[Event] = []
     for number in range(len(taps) + 1):
         found += [event for at, event in inner if at == number and id(event.tensor) not in named]

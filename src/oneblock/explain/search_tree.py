@@ -72,7 +72,7 @@ def beam_tree(model: Traced, inputs: Inputs, lang: str = "en", **options: Any) -
     """
     made, holder = planned(model, inputs, {"num_beams": 5 if isinstance(model, Translator) else 4} | options)
     if made.config.num_beams < 2 or made.config.sampled:
-        raise ValueError("beam_tree: expected at least 2 beams and no drawing; use candidates for what may be drawn")
+        raise ValueError("beam_tree: expected at least 2 beams and no drawing; use draws for what may be drawn")
     branches, best = tree(made)
     rows: list[tuple[Cell, ...]] = []
     for one in branches:
@@ -87,7 +87,7 @@ def beam_tree(model: Traced, inputs: Inputs, lang: str = "en", **options: Any) -
     return Table(title, tuple(label(key, lang) for key in keys), tuple(rows), (note,))
 
 
-def candidates(model: Traced, inputs: Inputs, top: int = 5, lang: str = "en", **options: Any) -> Table:
+def draws(model: Traced, inputs: Inputs, top: int = 5, lang: str = "en", **options: Any) -> Table:
     """What might have come at each step: the likeliest tokens, before and after the filters, and the one that did.
 
     The probability is the model's own; "after filters" that of drawing the token: the softmax of the scores after
@@ -105,13 +105,13 @@ def candidates(model: Traced, inputs: Inputs, top: int = 5, lang: str = "en", **
 
     >>> import oneblock
     >>> model = oneblock.build(oneblock.named("gpt2", dim=8, depth=1, heads=2, vocab=9)).eval()
-    >>> table = candidates(model, [1, 2, 3], top=2, max_new_tokens=1, do_sample=True, top_k=2, seed=0)
+    >>> table = draws(model, [1, 2, 3], top=2, max_new_tokens=1, do_sample=True, top_k=2, seed=0)
     >>> round(sum(table.column("after filters")), 6)
     1.0
     """
     made, holder = planned(model, inputs, options)
     if made.config.num_beams > 1 or made.config.num_return_sequences > 1 or top < 1:
-        raise ValueError("candidates: expected one beam, one answer and a top of at least 1; use beam_tree for beams")
+        raise ValueError("draws: expected one beam, one answer and a top of at least 1; use beam_tree for beams")
     before, after = Seen(), Seen()
     with evaluating(made.model):
         steps = list(walk(replace(made, filters=[before, *made.filters, after])))

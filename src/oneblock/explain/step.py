@@ -57,8 +57,8 @@ class Step:
     kind: str
     brick: str
     dims: tuple[str, ...]
-    tensor: Tensor
-    operands: Mapping[str, Operand]
+    tensor: Tensor = field(repr=False)
+    operands: Mapping[str, Operand] = field(repr=False)
     again: Callable[..., Tensor] = field(repr=False)
     where: str = ""
 

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from oneblock.bricks import EncoderDecoder, Transformer
+from oneblock.explain.aliases import hint, ours_of
 from oneblock.explain.cause import Stand, stand
 from oneblock.explain.gradients import Gradients, gradients_of
 from oneblock.explain.inputs import Inputs, Traced, asked
@@ -27,27 +28,8 @@ from oneblock.explain.record import Edit, Event, record
 from oneblock.explain.scene import Scene
 from oneblock.explain.step import Operand, Step, difference
 from oneblock.explain.watch import watched
-from oneblock.hint import nearest
 from oneblock.spec import Seq2Seq, Spec
-
-ALIASES = (
-    (r"^hook_embed$", "embedding.token"),
-    (r"^hook_pos_embed$", "embedding.position"),
-    (r"^blocks\.(\d+)\.hook_resid_mid$", r"layers.\1.stream"),
-    (r"^blocks\.(\d+)\.hook_resid_post$", r"layers.\1.stream#2"),
-    (r"^blocks\.(\d+)\.hook_attn_out$", r"layers.\1.attention.out"),
-    (r"^blocks\.(\d+)\.hook_mlp_out$", r"layers.\1.feedforward.out"),
-    (r"^blocks\.(\d+)\.attn\.hook_q$", r"layers.\1.attention.query"),
-    (r"^blocks\.(\d+)\.attn\.hook_k$", r"layers.\1.attention.key"),
-    (r"^blocks\.(\d+)\.attn\.hook_v$", r"layers.\1.attention.value"),
-    (r"^blocks\.(\d+)\.attn\.hook_attn_scores$", r"layers.\1.attention.masked"),
-    (r"^blocks\.(\d+)\.attn\.hook_pattern$", r"layers.\1.attention.pattern"),
-    (r"^blocks\.(\d+)\.attn\.hook_z$", r"layers.\1.attention.z"),
-    (r"^blocks\.(\d+)\.mlp\.hook_pre$", r"layers.\1.feedforward.up"),
-    (r"^blocks\.(\d+)\.mlp\.hook_post$", r"layers.\1.feedforward.hidden"),
-    (r"^ln_final\.hook_normalized$", "norm.norm"),
-)
-"""Names that users of TransformerLens know, as patterns, and ours."""
+from oneblock.tree import TYPES
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +52,11 @@ class Trace:
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)
 
+    def __repr__(self) -> str:
+        """Short: its tensors are many."""
+        ends = f": {self.steps[0].path} … {self.steps[-1].path}" if self.steps else ""
+        return f"Trace({len(self.steps)} steps{ends})"
+
     def __len__(self) -> int:
         return len(self.steps)
 
@@ -77,16 +64,17 @@ class Trace:
         """A step by its name or by TransformerLens's, the tuple of steps that a glob matches.
 
         Raises:
-            KeyError: no such step; the nearest names are in the message.
+            KeyError: no such step; the nearest name is in the message.
         """
+        if not isinstance(name, str):
+            raise TypeError(f"trace: expected the name of a step, got {name!r:.40}; trace.steps has them by number")
         known = {step.path: step for step in self.steps}
-        for pattern, ours in ALIASES:
-            name = re.sub(pattern, ours, name)
-        if name in known:
-            return known[name]
-        found = tuple(step for path, step in known.items() if fnmatchcase(path, name))
+        ours = ours_of(name, known)
+        if ours in known:
+            return known[ours]
+        found = tuple(step for path, step in known.items() if fnmatchcase(path, ours))
         if not found:
-            raise KeyError(f"trace: no step {name!r}; {nearest(name, known)}")
+            raise KeyError(f"trace: no step {name!r:.80}; {hint(ours, known)}")
         return found
 
     def check(self) -> dict[str, float]:
@@ -137,8 +125,8 @@ def trace(
         edit: glob of step names -> function of the tensor: patching, ablation, steering.
 
     Raises:
-        ValueError: a text without a tokenizer, an encoder-decoder without a target, gradients without a target, a
-            trace that would not fit into memory.
+        ValueError: a text without a tokenizer, an encoder-decoder without a target, gradients without a target, an
+            edit of no step or to another shape, a trace that would not fit into memory.
 
     >>> import torch
     >>> from oneblock import build, named
@@ -150,7 +138,7 @@ def trace(
     if isinstance(model, nn.Module) and not isinstance(model, Transformer | EncoderDecoder):
         return foreign(model, inputs)
     what = asked(model, inputs, target)
-    fits(what.model, what.call)
+    fits(what.model, what.call, gradients)
     if gradients and "labels" not in what.call:
         raise ValueError("gradients: expected a target to compute a loss from, got none; give target=")
     events, output = record(what.model, what.call, edit, gradients)
@@ -159,7 +147,7 @@ def trace(
     for event in events:
         if event.last not in RECIPES:
             raise ValueError(f"trace: no recipe for {event.name}")
-        steps.append(step(event, RECIPES[event.last](event, scene)))
+        steps.append(step(event, RECIPES[event.last](event, scene), what.model))
         scene.reach(event)
     steps += last(what.model, what.call, output, scene)
     found = gradients_of(what.model, steps) if gradients else None
@@ -176,10 +164,19 @@ def foreign(module: nn.Module, inputs: Any) -> Trace:
     return Trace(tuple(steps), output, None, {})
 
 
-def step(event: Event, made: Recipe) -> Step:
+def step(event: Event, made: Recipe, model: nn.Module) -> Step:
     """What an event and its recipe tell."""
-    brick = type(getattr(event.module, "spec", None)).__name__.replace("NoneType", type(event.module).__name__)
+    brick = made.kind if made.kind in TYPES else brick_of(model, event.parent)
     return Step(event.name, made.kind, brick, made.dims, event.tensor, made.operands, made.again, source(event.module))
+
+
+def brick_of(model: nn.Module, path: str) -> str:
+    """The type of the spec that a module is made from, or the nearest one around it."""
+    module = model.get_submodule(path)
+    spec = getattr(module, "spec", None)
+    name = type(module).__name__ if spec is None else type(spec).__name__
+    name = re.sub("Brick$|^Serial|^Parallel", "", name)
+    return name if name in TYPES or not path else brick_of(model, path.rpartition(".")[0])
 
 
 def source(module: nn.Module) -> str:
@@ -216,4 +213,4 @@ def last(model: nn.Module, call: Mapping[str, Any], output: Any, scene: Scene) -
     stack = "decoder." if isinstance(model.spec, Seq2Seq) else ""
     operands = {"logits": scene.step(f"{stack}head.logits"), "labels": Operand("input", "labels", labels)}
     operands |= {"shift": scene.number(shift), "real": Operand("input", "", scene.stands[stack].real)}
-    return [Step("loss", "step.loss", type(model).__name__, (), output.loss, operands, loss_again, source(model))]
+    return [Step("loss", "step.loss", type(model.spec).__name__, (), output.loss, operands, loss_again, source(model))]

@@ -1,5 +1,5 @@
 """A spec as one readable PyTorch file, or as ONNX."""
 
-from oneblock.export.write import standalone
+from oneblock.export.write import LINES, standalone
 
-__all__ = ["standalone"]
+__all__ = ["LINES", "standalone"]

@@ -37,16 +37,19 @@ def attention(file: File, found: list[Asked]) -> None:
     for use, one in zip(uses, asks, strict=True):
         use |= modules(file, one, {name: width_of(file, aliases.get(name, name), use, uses) for name in WIDTHS})
     told = {
-        "position": ("always" if flow["lent"] == "never" else "sometimes") if needs_position(asks) else "never",
+        "position": ("sometimes" if flow["lent"] == "sometimes" else "always") if needs_position(asks) else "never",
         "bias": flow["given"],
         "memory": flow["lent"],
+        "there": flow["placed"],
     }
     file.context = ["see", *(word for word in ("position", "bias") if told[word] != "never")]
     said = [f"{word}: Tensor{'' if when == 'always' else ' | None = None'}" for word, when in told.items()]
     said = [one for one, when in zip(said, told.values(), strict=True) if when != "never"]
     names = WIDTHS | {"scale": "SCALE", "softcap": "SOFTCAP", "dropout": file.share_name("ATTENTION_DROPOUT")}
+    renamed = {"memory": "x"} if flow["lent"] == "never" else {}
+    renamed |= {"there": "position"} if flow["placed"] == "never" else {}
     calls = file.brick(
-        "Attention", uses, names, aliases=aliases, renamed={} if flow["lent"] != "never" else {"memory": "x"},
+        "Attention", uses, names, aliases=aliases, renamed=renamed,
         signatures={"forward": ", ".join(["x: Tensor", "see: Tensor", *said])},
         docs={"Attention": formula(asks, flow["added"] != "never")},
     )  # fmt: skip
@@ -61,16 +64,19 @@ def needs_position(asks: list[Attention]) -> bool:
 def flows(distinct: list[Asked]) -> dict[str, Any]:
     """What a forward pass must ask because attentions of one file differ in it: always, sometimes, or never.
 
-    lent: reads a memory. given: is given a bias. own: has one of its own, "alone" or "beside" those given. added: has
-    a bias at all. drops: whether any drops weights.
+    lent: reads a memory. given: is given a bias. own: whether any has one of its own. lacking: what one without adds.
+    added: has a bias at all. placed: is told where a memory's tokens stand. drops: whether any drops weights.
     """
     owns = [isinstance(one.position, Alibi | Relative) for one, _, _ in distinct]
     given = often([use[2] for use in distinct])
+    lent = often([use[1] for use in distinct])
     return {
-        "lent": often([use[1] for use in distinct]),
+        "lent": lent,
         "given": given,
-        "own": ("alone" if given == "never" else "beside") if any(owns) else "never",
+        "own": any(owns),
+        "lacking": Code("None" if given == "never" else "bias"),
         "added": often([own or use[2] for own, use in zip(owns, distinct, strict=True)]),
+        "placed": lent if any(reads and one.position for one, reads, _ in distinct) else "never",
         "drops": any(one.dropout for one, _, _ in distinct),
     }
 

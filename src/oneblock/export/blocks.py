@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from oneblock.export.file import File
@@ -139,6 +140,8 @@ def title(one: Shape) -> str:
 def equations(file: File, one: Shape, context: list[str]) -> list[str]:
     """The lines of `forward`."""
     asked = {"cross": ["reach", "memory=memory"], "feedforward": []}
+    if "there" in context:
+        asked["cross"] = ["reach", "position", "memory=memory", "there=there"]
     asked["attention"] = [word for word in file.context if word in context]
 
     def normed(name: str, slot: str, x: str) -> str:
@@ -168,12 +171,14 @@ def equations(file: File, one: Shape, context: list[str]) -> list[str]:
     return [*lines[:-1], lines[-1].replace("x = ", "return ", 1)] if lines else ["return x"]
 
 
-def side_by_side(one: Shape, skip: str, scale: str, called: object, dropped: object) -> list[str]:
+def side_by_side(
+    one: Shape, skip: str, scale: str, called: Callable[[str, str], str], dropped: Callable[[str], str]
+) -> list[str]:
     """The lines of a parallel block."""
     shared = one.wiring == "parallel-shared"
     lines = ['h = self.norms["attention_pre"](x)'] if shared else []
     read = {name: "h" if shared else f'self.norms["{name}_pre"](x)' for name in one.order}
-    first, second = (dropped(called(name, read[name])) for name in ("attention", "feedforward"))  # type: ignore
+    first, second = (dropped(called(name, read[name])) for name in ("attention", "feedforward"))
     total = f"{first} + {second}"
     if scale or len(f"return {skip}x + {total}") > ROOM:
         lines += [f"y = {first}", f"y = y + {second}"]

@@ -50,6 +50,7 @@ class File:
     parts: dict[str, str] = field(default_factory=dict)
     made: dict[Any, Code] = field(default_factory=dict)
     context: list[str] = field(default_factory=list)
+    counted: str = "real"
 
     def brick(self, name: str, uses: Sequence[Use], names: Mapping[str, str], **how: Any) -> list[Code]:
         """Write the class for all its uses, and say how each use makes it; `names` are those of its numbers."""

@@ -190,9 +190,9 @@ class Fold:
     def assigned(self, node: ast.Assign, uses: list[Use]) -> Iterator[tuple[int, int, str]]:  # noqa: ARG002
         """`self.name = spec.name` is nothing where the value is None in all uses; `self.spec = spec` never is."""
         value = node.value
-        absent = isinstance(value, ast.Attribute) and _known(value) and self.alike(value.attr)
+        known = value.attr if isinstance(value, ast.Attribute) and _known(value) else None
         whole = isinstance(value, ast.Name) and value.id == "spec"
-        if whole or (absent and self.uses[0][value.attr] is None):
+        if whole or (known is not None and self.alike(known) and self.uses[0][known] is None):
             yield *self.lines(node, node), ""
 
     def several(self, node: ast.Starred, uses: list[Use]) -> Iterator[tuple[int, int, str]]:  # noqa: ARG002
@@ -239,10 +239,11 @@ class Fold:
         if self.title:
             start = self.place(node)[0] + len("class ")
             yield start, start + len(node.name), self.title
-        inits = [part for part in node.body if getattr(part, "name", "") == "__init__"]
         yield from self._documented(node, uses)
+        inits = [part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == "__init__"]
         for part in inits:  # after all others have said what they ask for
-            own = {target.attr for line in ast.walk(part) if isinstance(line, ast.Assign) for target in line.targets}
+            lines = [line for line in ast.walk(part) if isinstance(line, ast.Assign)]
+            own = {target.attr for line in lines for target in line.targets if isinstance(target, ast.Attribute)}
             kept = [name for name in dict.fromkeys(self.asked) if name not in own]
             _, at = self.lines(part.body[0], part.body[0])
             yield at, at, "".join(f"        self.{name} = {name}\n" for name in kept)

@@ -28,14 +28,12 @@ from oneblock.spec import (
     Yarn,
     dims,
 )
-from oneblock.spec.choices import one_of
 
 ACTIVATIONS: dict[Activation, str] = {"relu": "F.relu", "gelu": "F.gelu", "silu": "F.silu", "tanh": "torch.tanh"}
 
 
 def activation(file: File, word: Activation) -> Code:
     """The function of an activation."""
-    one_of(Activation, activation=word)
     return Code(ACTIVATIONS[word]) if word in ACTIVATIONS else file.plain(word)
 
 
@@ -113,9 +111,9 @@ def turning(rope: Rope, width: int) -> dict[str, Any]:
         use |= {"scaling": "searched", "short": one.short, "long": one.long, "trained": one.length}
         use |= {"size": float(one.attention)}
     if isinstance(one, Yarn):
-        low, width = ramp(one, rope.theta, n)
+        first, slowing = ramp(one, rope.theta, n)
         size = one.attention or (0.1 * math.log(one.factor) + 1 if one.factor > 1 else 1.0)
-        use |= {"scaling": "ramp", "factor": one.factor, "low": low, "width": width, "size": float(size)}
+        use |= {"scaling": "ramp", "factor": one.factor, "low": first, "width": slowing, "size": float(size)}
     return use
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from oneblock.export.constants import period, runs
 from oneblock.export.file import File
@@ -43,13 +44,14 @@ def needs(model: Model) -> dict[str, bool]:
     attends = any(block.attention for block in model.layers)
     turned = any(block.attention and block.attention.position for block in model.layers)
     reads = any(block.cross for block in model.layers)
+    there = any(block.cross and block.cross.position for block in model.layers)
     bias = biased(model)
-    position = model.embedding.position is not None or bias or turned
+    position = model.embedding.position is not None or bias or turned or there
     pools = isinstance(model.head, Pool | Classify)
     real = attends or pools or (position and model.counted == "real")
     return {
-        "see": attends, "position": position, "bias": bias, "memory": reads, "reach": reads, "real": real,
-        "pools": pools,
+        "see": attends, "position": position, "bias": bias, "memory": reads, "reach": reads, "there": there,
+        "real": real, "pools": pools,
     }  # fmt: skip
 
 
@@ -59,14 +61,18 @@ def biased(model: Model) -> bool:
     return model.position_bias is not None and any(one is None or isinstance(one, Rope) for one in own)
 
 
+def told(file: File, model: Model) -> list[str]:
+    """What a stack tells its blocks besides the stream."""
+    known = needs(model)
+    return [word for word in (*file.context, "memory", "reach", "there") if known.get(word)]
+
+
 def stack(file: File, model: Model, title: str, calls: tuple[Code, Code | None], layers: list[Code], docs: str) -> None:
     """Write the class of a stack; `calls` make its embedding and its head."""
     prefix = "" if title == "Model" else title.upper() + "_"
-    known, windows = needs(model), seen(file, model, prefix)
-    differ = windows.pop("differ", [])
+    known, masks = needs(model), looking(file, model, prefix)
+    words = masks.pop("words")
     alone, segments = title == "Model", model.embedding.segments
-    context = [word for word in (*file.context, "memory", "reach") if known.get(word)]
-    inside = [word for word in context if word != "see" or windows["windows"] is None]
     table = model.position_bias
     heads = next((block.attention.heads for block in model.layers if block.attention is not None), 1)
     depth = file.constants.use("DEPTH", len(layers))
@@ -75,24 +81,36 @@ def stack(file: File, model: Model, title: str, calls: tuple[Code, Code | None],
     use = {
         "embedding": calls[0], "layers": listed(layers, depth), "norm": norm(file, model.norm, "DIM"),
         "position_bias": None if table is None else file.made[table, heads, 0], "alone": alone, "head": calls[1],
-        "dropout": file.dropout("FINAL_DROPOUT", model.dropout), "tied": alone and tied(model), **windows,
+        "dropout": file.dropout("FINAL_DROPOUT", model.dropout), "tied": alone and tied(model),
         "masked": alone and known["real"], "counted": model.counted if known["position"] else None,
         "segment": None if not segments else "none" if title == "Decoder" else "asked", "biased": known["bias"],
-        "placing": Code(", ".join(placing(model))), "context": Code(", ".join(inside)), "reads": known["memory"],
-        "heading": Code("real" if known["pools"] else ""),
+        "placing": Code(", ".join(placing(model))), "there": file.counted if known["there"] else None,
+        **masks, "heading": Code("real" if known["pools"] else ""),
     }  # fmt: skip
     masked = ["mask: Tensor | None = None" if alone else "real: Tensor"] if known["real"] else []
     memory = ["memory: Tensor, memory_real: Tensor"] if known["memory"] else []
     asked = ["segment: Tensor | None = None"] if use["segment"] == "asked" else []
     signature = ", ".join(["ids: Tensor", *masked, *memory, *asked])
-    renamed = {} if differ in ([], ["window"]) else {"window": "sight"}
     file.brick(
-        "Stack", [use], {}, title=title, signatures={"forward": signature}, renamed=renamed,
+        "Stack", [use], {}, title=title, signatures={"forward": signature}, renamed=words,
         docs={"Stack": docs, "forward": shapes(model, title, known["real"])},
     )  # fmt: skip
-    if renamed:
-        spread = "sight" if len(differ) == 1 else "*sight"
-        file.parts[title] = file.parts[title].replace("visible(real, sight)", f"visible(real, {spread})")
+
+
+def looking(file: File, model: Model, prefix: str) -> dict[str, Any]:
+    """What a stack's forward pass does about masks: made once, or for each of the kinds that its layers turn to."""
+    own, lent = seen(file, model, prefix), seen(file, model, prefix, "cross")
+    tables = [one for one in (own, lent) if one.table]
+    items = {
+        "see": f"sights[{own.word}]" if own.table else "see",
+        "reach": f"reaches[{lent.word}]" if lent.table else "reach",
+    }
+    return {
+        "sight": own.alike, "reach": lent.alike, "windows": own.table, "ranges": lent.table,
+        "words": {"window": own.word, "span": lent.word}, "window": own.spread, "span": lent.spread,
+        "turns": Code(", ".join(one.word for one in tables)), "each": Code(", ".join(str(one.table) for one in tables)),
+        "context": Code(", ".join(items.get(word, word) for word in told(file, model))),
+    }  # fmt: skip
 
 
 def placing(model: Model) -> list[str]:

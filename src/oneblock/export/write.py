@@ -13,9 +13,11 @@ from oneblock.export.attends import attention
 from oneblock.export.blocks import blocks
 from oneblock.export.file import File
 from oneblock.export.text import LONGEST, opened
-from oneblock.spec import Block, Classify, Full, Model, Seq2Seq, Spec, validate, walk
+from oneblock.spec import Block, Classify, Model, Seq2Seq, Spec, Whole, validate, walk
 from oneblock.words import label, say
 
+LINES = 300
+"""How long a file is that one reads from begin to end."""
 TOPICS = ("mask", "position", "wiring", "norm", "attention", "feedforward")
 IMPORTS = {
     r"\bmath\.": "import math",
@@ -35,14 +37,15 @@ if __name__ == "__main__":
 """
 
 
-def standalone(spec: Spec, name: str = "model") -> str:
+def standalone(spec: Spec, name: str = "model", lines: int | None = LINES) -> str:
     """The text of a Python file that holds exactly this model: torch and safetensors, nothing of ours.
 
     Its `Model` has our names of tensors, so that its `load` reads our model.safetensors. name: what its first line
-    calls the model.
+    calls the model. lines: how long it may be; None: as long as it must be, for models whose blocks are all unlike.
 
     Raises:
-        ValueError: parts of the spec that do not fit each other, or that no file is written of.
+        ValueError: parts of the spec that do not fit each other, cross-attention without an encoder, or a file that
+            would be longer than `lines`.
 
     >>> from oneblock.zoo import named
     >>> text = standalone(named("gpt2", dim=8, depth=1, heads=2, vocab=9, length=4), "gpt2")
@@ -54,7 +57,7 @@ def standalone(spec: Spec, name: str = "model") -> str:
     both = list(stacks.found(spec))
     models = [model for model, _ in both]
     drops = {value for path, value in walk(spec) if path.rpartition(".")[2] == "dropout" and value}
-    file = File(models[0].dim, alike=len(drops) == 1)
+    file = File(models[0].dim, alike=len(drops) == 1, counted=models[0].counted)
     bricks(file, models)
     embedding = ends.embeddings(file, models)
     layers = [made(file, model, title) for model, title in both]
@@ -64,23 +67,31 @@ def standalone(spec: Spec, name: str = "model") -> str:
     if isinstance(spec, Seq2Seq):
         stacks.pair(file, spec)
     start(file)
-    return assembled(file, spec, name)
+    text = assembled(file, spec, name)
+    short(text, spec, lines)
+    return text
 
 
 def refuse(spec: Spec) -> None:
-    """Refuse what no file is written of: cross-attention that asks where tokens stand, or that has nothing to read."""
+    """Refuse cross-attention that has nothing to read."""
     for path, block in walk(spec):
         cross = block.cross if isinstance(block, Block) else None
         if cross is None:
             continue
         if isinstance(spec, Model) or path.startswith("encoder."):
             raise ValueError(f"{path}.cross: expected None, there is no encoder to look at; use a Seq2Seq's decoder")
-        if cross.position is not None:
-            got = type(cross.position).__name__
-            raise ValueError(f"{path}.cross.position: no file is written of positions between two texts, got {got}")
-        if cross.mask != Full():
-            got = type(cross.mask).__name__
-            raise ValueError(f"{path}.cross.mask: expected Full(), all that a file is written of, got {got}")
+
+
+def short(text: str, spec: Spec, lines: int | None) -> None:
+    """Refuse a file that is longer than allowed: it would not be read."""
+    count = len(text.splitlines())
+    if lines is not None and count > lines:
+        blocks = [block for model, _ in stacks.found(spec) for block in model.layers]
+        raise ValueError(
+            f"one file: expected at most {lines} lines, this model takes {count}: its {len(blocks)} blocks are of "
+            f"{len(set(blocks))} kinds, in {len(re.findall('^class ', text, re.MULTILINE))} classes; make blocks more "
+            f"alike, or allow it: lines={count}, --lines {count}"
+        )
 
 
 def bricks(file: File, models: list[Model]) -> None:
@@ -92,7 +103,7 @@ def bricks(file: File, models: list[Model]) -> None:
         for block, _ in every
         if block.wiring != "bare" and (block.attention or block.cross or block.feedforward)
     ]
-    inner = [getattr(one.qk_norm, "norm", one.qk_norm) for one in asks]
+    inner = [one.qk_norm.norm if isinstance(one.qk_norm, Whole) else one.qk_norm for one in asks]
     heads = [getattr(getattr(model.head, "transform", None), "norm", None) for model in models]
     outer = [one for model in models for one in (model.norm, model.embedding.norm)]
     parts.norms(file, [one for one in [*normed, *inner, *heads, *outer] if one is not None])
@@ -115,10 +126,8 @@ def bricks(file: File, models: list[Model]) -> None:
 
 def made(file: File, model: Model, title: str) -> list[Any]:
     """Write the classes of a stack's blocks, and say how each is made."""
-    known = stacks.needs(model)
-    context = [word for word in (*file.context, "memory", "reach") if known.get(word)]
     prefix = "" if title == "Model" else title
-    return blocks(file, model.layers, prefix, stacks.biased(model), context)
+    return blocks(file, model.layers, prefix, stacks.biased(model), stacks.told(file, model))
 
 
 def what(model: Model, title: str) -> str:

@@ -44,18 +44,21 @@ def typed(spec: Any) -> None:
 _hints = cache(get_type_hints)
 
 
+def dotted(values: dict[str, object]) -> list[tuple[str, object]]:
+    """Values by the names of fields: `Head__softcap` is the keyword for Head.softcap."""
+    return [(name.replace("__", "."), value) for name, value in values.items()]
+
+
 def at_least(least: float, **values: object) -> None:
     """Refuse a number below `least`, or what is not a number."""
-    for name, value in values.items():
-        name = name.replace("__", ".")
+    for name, value in dotted(values):
         if isinstance(value, bool) or not isinstance(value, int | float) or value != value or value < least:
             raise ValueError(f"{name}: expected at least {least}, got {value!r}")
 
 
 def above_zero(**values: object) -> None:
     """Refuse what is neither None nor a number above 0."""
-    for name, value in values.items():
-        name = name.replace("__", ".")
+    for name, value in dotted(values):
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is not None and not (number and value > 0):  # type: ignore[operator]
             raise ValueError(f"{name}: expected a number above 0 or None, got {value!r}")
@@ -63,15 +66,13 @@ def above_zero(**values: object) -> None:
 
 def whole(least: int, **values: object) -> None:
     """Refuse what is not a whole number of at least `least`."""
-    for name, value in values.items():
-        name = name.replace("__", ".")
+    for name, value in dotted(values):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}")
 
 
 def share(**values: object) -> None:
     """Refuse a probability outside [0, 1)."""
-    for name, value in values.items():
-        name = name.replace("__", ".")
+    for name, value in dotted(values):
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
             raise ValueError(f"{name}: expected a share of at least 0 and below 1, got {value!r}")

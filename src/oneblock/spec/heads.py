@@ -14,10 +14,18 @@ Pooling = Literal["first", "last", "mean"]
 
 @dataclass(frozen=True)
 class Transform:
-    """norm(activation(dense(x))) before the output projection (Devlin et al. 2019, arXiv:1810.04805)."""
+    """norm(activation(dense(x))) before the output projection (Devlin et al. 2019, arXiv:1810.04805).
+
+    >>> Transform(activation="gleu")
+    Traceback (most recent call last):
+    ValueError: Transform.activation: 'gleu' is not one of its words; did you mean gelu?
+    """
 
     activation: Activation = "gelu"
     norm: Norm | None = LayerNorm()
+
+    def __post_init__(self) -> None:
+        one_of(Activation, **{"Transform.activation": self.activation})
 
 
 @dataclass(frozen=True)

@@ -8,28 +8,30 @@ BRICKS: dict[str, Entry] = {
         ("注意力", "每个词元向它能看到的所有词元发问，再把它们的回答加权平均。"),
         "Attn",
         "softmax(q kᵀ / √d_k + mask) v W_O",
-        r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}} + M\right) V W_O",
+        r"\mathrm{softmax}\!\left(\frac{q k^\top}{\sqrt{d_k}} + \mathrm{mask}\right) v\, W_O",
     ),
     "Attention.self": Entry(
         ("Self-attention", "Every token of a text looks at every token of the same text, before it and after it."),
         ("自注意力", "一段文本里的每个词元都看同一段文本的所有词元，前后都看。"),
         "Attn",
         "softmax(q kᵀ / √d_k + mask) v W_O",
-        r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}} + M\right) V W_O",
+        r"\mathrm{softmax}\!\left(\frac{q k^\top}{\sqrt{d_k}} + \mathrm{mask}\right) v\, W_O",
     ),
     "Attention.causal": Entry(
         ("Causal self-attention", "Every token looks at itself and at what stands before it, never at the future."),
         ("因果自注意力", "每个词元只看自己和前面的词元，看不到未来。"),
         "Attn",
         "softmax(q kᵀ / √d_k + mask) v W_O",
-        r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}} + M\right) V W_O,\; M_{ij} = -\infty \text{ for } j > i",
+        r"\mathrm{softmax}\!\left(\frac{q k^\top}{\sqrt{d_k}} + \mathrm{mask}\right) v\, W_O,\quad "
+        r"\mathrm{mask}_{j > i} = -\infty",
     ),
     "Attention.cross": Entry(
         ("Cross-attention", "The decoder asks (query); the encoder's output answers (key and value)."),
         ("交叉注意力", "解码器发问（查询），编码器的输出作答（键和值）。"),
         "Cross",
         "softmax(q kᵀ / √d_k + mask) v W_O;  k, v from memory",
-        r"\mathrm{softmax}\!\left(\frac{QK_{\mathrm{enc}}^\top}{\sqrt{d_k}} + M\right) V_{\mathrm{enc}} W_O",
+        r"\mathrm{softmax}\!\left(\frac{q\, k_{\mathrm{enc}}^\top}{\sqrt{d_k}} + \mathrm{mask}\right) "
+        r"v_{\mathrm{enc}} W_O",
     ),
     "FeedForward": Entry(
         ("Feed-forward", "Transforms each token on its own, in a wider space; no token sees another here."),
@@ -50,7 +52,8 @@ BRICKS: dict[str, Entry] = {
         ("门控前馈网络", "由第二个投影逐个特征地决定第一个投影有多少能通过。"),
         "FFN",
         "(σ(x W_gate + b_gate) ⊙ (x W_up + b_up)) W_down + b_down",
-        r"\bigl(\sigma(x W_{\mathrm{gate}}) \odot x W_{\mathrm{up}}\bigr) W_{\mathrm{down}}",
+        r"\bigl(\sigma(x W_{\mathrm{gate}} + b_{\mathrm{gate}}) \odot (x W_{\mathrm{up}} + b_{\mathrm{up}})\bigr) "
+        r"W_{\mathrm{down}} + b_{\mathrm{down}}",
     ),
     "LayerNorm": Entry(
         ("Layer norm", "Gives the features of each token mean 0 and variance 1, then scales and shifts them."),

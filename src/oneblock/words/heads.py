@@ -42,7 +42,7 @@ HEADS: dict[str, Entry] = {
         ("Linear", "One score per label."),
         ("线性层", "每个标签一个得分。"),
         "y",
-        "x W_out + b_out",
-        r"x W_{\mathrm{out}} + b_{\mathrm{out}}",
+        "y = x W_out + b_out",
+        r"y = x W_{\mathrm{out}} + b_{\mathrm{out}}",
     ),
 }

@@ -148,5 +148,16 @@ LABELS: dict[str, tuple[str, str]] = {
     ),
     "window": ("window {}", "窗口 {}"),
     "window and ahead": ("window {} back, {} ahead", "窗口向后 {}、向前 {}"),
+    "called": ("{} is called so: {}", "{} 的调用方式：{}"),
+    "check catches": ("catches: ", "发现："),
+    "check judged": ("judged:  ", "判据："),
+    "check legal": ("legal:   ", "允许："),
+    "check remedy": ("remedy:  ", "办法："),
+    "check victims": ("victims: ", "先例："),
+    "skipped": ("skipped {} [{}]: {}", "跳过 {} [{}]：{}"),
+    "sum of checks": (
+        "{} errors, {} warnings, {} notes; {} checks passed, {} skipped",
+        "{} 个错误，{} 个警告，{} 条提示；{} 项检查通过，{} 项跳过",
+    ),
 }
 """label -> (English, Chinese); `{}` marks what the user of a label fills in."""

@@ -39,9 +39,9 @@ TRACE: dict[str, tuple[str, str]] = {
     "cross of all": ("Source and target, all heads together", "源与目标，所有头的平均"),
     "each head": ("All heads", "所有头"),
     "each head note": (
-        "Every attention of the model, a picture per head; the darker, the more attention. Rows are queries, columns "
-        "keys.",
-        "模型的每一处注意力，每个头一幅图；颜色越深，注意力越多。行是查询，列是键。",
+        "Every attention of the model, a picture per head; the stronger the colour, the more attention. Rows are "
+        "queries, columns keys.",
+        "模型的每一处注意力，每个头一幅图；颜色越浓，注意力越多。行是查询，列是键。",
     ),
     "figure": ("The model that ran", "运行的模型"),
     "figure note": ("Drawn from the spec, bottom to top.", "由规格画出，自下而上。"),
@@ -59,6 +59,15 @@ TRACE: dict[str, tuple[str, str]] = {
     "letter d_v": ("width of a head's values", "每个头值的宽度"),
     "letter h": ("heads", "头数"),
     "letter h_kv": ("heads of keys and values", "键和值的头数"),
+    "first columns": (
+        "The first {} of {} tokens; the others are on the page (--html).",
+        "前 {} 个词元（共 {} 个）；其余见网页（--html）。",
+    ),
+    "too wide": (
+        "More than {} tokens: the mask and the weights are on the page (--html).",
+        "词元多于 {} 个：掩码和权重见网页（--html）。",
+    ),
+    "in this model": ("Here:", "此处："),
     "lens": ("The logit lens", "逐层读出"),
     "lens note": (
         "What the last norm and the head would read out of the stream after each block: the likeliest token and its "
@@ -66,8 +75,8 @@ TRACE: dict[str, tuple[str, str]] = {
         "每一块之后，用末端归一化和输出头直接读出残差流：最可能的词元及其概率。",
     ),
     "lens shade": (
-        "The darker, the likelier what the model says in the end.",
-        "颜色越深，模型最终写出的词元越可能。",
+        "The stronger the colour, the likelier what the model says in the end.",
+        "颜色越浓，模型最终写出的词元越可能。",
     ),
     "more cells": (
         "The heads that are not written out are below, as pictures.",
@@ -76,6 +85,10 @@ TRACE: dict[str, tuple[str, str]] = {
     "no difference there": ("equal", "相同"),
     "norm after": ("‖x‖ after", "之后的 ‖x‖"),
     "not finite": ("{} not finite", "{} 个非有限值"),
+    "note expert": (
+        "with the matrices of the expert that counts most for this token",
+        "用对这个词元分量最大的那个专家的矩阵",
+    ),
     "note kept": ("hidden features that the activation lets through", "激活放行的隐藏特征"),
     "note ratio": ("how much the sublayer adds to what is there", "子层相对于已有内容加了多少"),
     "note row": ("one row of the matrix, as one-hot × E would give", "矩阵中的一行，与 one-hot × E 相同"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oneblock.explain.page.ends import candidates, lens, part, streams
+from oneblock.explain.page.ends import candidates, lens, noted, part, streams
 from oneblock.explain.page.frame import contents, figure, first, whole
 from oneblock.explain.page.maps import overview
 from oneblock.explain.page.marks import Html, tag
@@ -41,9 +41,11 @@ def after(made: Exercise, lang: str) -> list[tuple[str, str, Html]]:
     if made.overview or any(one.maps for one in made.sections):
         said = tag("div", tag("p", label("each head note", lang)), overview(made, lang))
         found.append((label("each head", lang), "heads", said))
-    found.append((say("step.stream", lang).name, "stream", streams(made, lang)))
+    found.append((say("step.stream", lang).name, "stream", noted("stream", streams(made, lang), lang)))
     if made.lens is not None:
-        found.append((label("lens", lang), "lens", lens(made.lens, lang)))
+        found.append((label("lens", lang), "lens", noted("lens", lens(made.lens, lang), lang)))
     if made.candidates is not None:
-        found.append((label("candidates", lang), "candidates", candidates(made.candidates, lang)))
+        found.append(
+            (label("candidates", lang), "candidates", noted("candidates", candidates(made.candidates, lang), lang))
+        )
     return found

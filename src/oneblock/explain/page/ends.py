@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oneblock.explain.lens import Candidate, Candidates, Lens
+from oneblock.explain.page.formula import math
 from oneblock.explain.page.marks import Html, heading, scrolling, tag
 from oneblock.explain.worked.form import Addition, Exercise
 from oneblock.explain.worked.number import shown
 from oneblock.explain.worked.said import chosen_tokens, plain, side
 from oneblock.words import label
 
+NORMS = (
+    (r"\lVert x \rVert", "‖x‖"),
+    (r"\lVert f(x) \rVert", "‖f(x)‖"),
+    (r"\lVert f(x) \rVert / \lVert x \rVert", "‖f(x)‖/‖x‖"),
+)
+"""What is measured of an addition."""
+
 
 def streams(made: Exercise, lang: str) -> Html:
     """The norm of the stream after each addition, of each stack."""
-    parts = [tag("p", label("stream note", lang))]
+    parts = []
     for (stack, rows), where in zip(made.additions.items(), chosen_tokens(made), strict=False):
         said = label("in streams", lang, side(stack, lang), label("stream at", lang, where))
         parts.append(scrolling(said, bars(rows, said, lang)))
@@ -24,8 +32,9 @@ def streams(made: Exercise, lang: str) -> Html:
 def bars(rows: Sequence[Addition], said: str, lang: str) -> Html:
     """A line for each addition."""
     longest = max((one.after for one in rows), default=0.0) or 1.0
-    names = (label("addition", lang), "‖x‖", "‖f(x)‖", "‖f(x)‖/‖x‖", label("norm after", lang), "")
-    head = tag("tr", *(tag("th", name, scope="col", class_="f") for name in names))
+    x, f, share = (math(*one) for one in NORMS)
+    names = (label("addition", lang), x, f, share, label("norm after", lang), "")
+    head = tag("tr", *(tag("th", name, scope="col") for name in names))
     lines = []
     for one in rows:
         numbers = ("–" if x is None else shown(x) for x in (one.before, one.added, one.ratio, one.after))
@@ -44,7 +53,7 @@ def lens(found: Lens, lang: str) -> Html:
         for path, stage, final in zip(found.paths, found.best, found.final, strict=True)
     ]
     table = tag("table", tag("thead", head), tag("tbody", *lines))
-    return tag("div", tag("p", label("lens note", lang), " ", label("lens shade", lang)), scrolling(said, table))
+    return scrolling(said, table)
 
 
 def read(best: Candidate, share: float) -> Html:
@@ -70,7 +79,16 @@ def candidates(found: Candidates, lang: str) -> Html:
     head = tag("tr", tag("th", ""), *places, tag("th", label("answer should", lang), scope="col"))
     said = label("candidates", lang)
     table = tag("table", tag("thead", head), tag("tbody", *rows))
-    return tag("div", tag("p", label("candidates note", lang)), scrolling(said, table))
+    return scrolling(said, table)
+
+
+NOTES = {"stream": ("stream note",), "lens": ("lens note", "lens shade"), "candidates": ("candidates note",)}
+"""Place of a part -> the labels of what is said before it."""
+
+
+def noted(at: str, inner: Html, lang: str) -> Html:
+    """A part after what is said of it."""
+    return tag("div", tag("p", " ".join(label(key, lang) for key in NOTES[at])), inner)
 
 
 def part(name: str, at: str, inner: Html) -> Html:

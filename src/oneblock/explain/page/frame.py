@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oneblock.draw import svg
+from oneblock.explain.page.formula import math
 from oneblock.explain.page.marks import Html, heading, tag
 from oneblock.explain.page.style import style
 from oneblock.explain.worked.form import Exercise
@@ -33,17 +34,28 @@ def whole(name: str, inner: Sequence[Html], heads: int, lang: str) -> str:
 
 def first(made: Exercise, lang: str) -> Html:
     """The sizes, the tokens, what is worked by hand."""
-    sizes = [
-        tag("li", tag("span", f"{letter} = ", class_="f"), tag("b", size), tag("span", f" {meaning}", class_="soft"))
-        for letter, size, meaning in letters(made, lang)
-    ]
-    said = [tag("p", plain(made.model), class_="soft")] if made.model else []
+    said = [sizes(made, lang)]
     for stack, names in made.tokens.items():
         said.append(line(side(stack, lang), names, made.chosen.token.get(stack)))
     if any(made.answers):
         said.append(line(label("answer should", lang), made.answers, None))
     said += [tag("p", note) for note in notes(made, lang, tokens=False)]
-    return tag("div", tag("ul", *sizes, class_="sizes"), *said)
+    return tag("div", *said)
+
+
+def sizes(made: Exercise, lang: str) -> Html:
+    """What the letters stand for in this model."""
+    found = [
+        tag("li", symbol(letter), " = ", tag("b", size), tag("span", f" {meaning}", class_="soft"))
+        for letter, size, meaning in letters(made, lang)
+    ]
+    return tag("div", tag("ul", *found, class_="sizes"), tag("p", plain(made.model), class_="soft"))
+
+
+def symbol(letter: str) -> Html:
+    """A letter with what is below it."""
+    base, _, below = letter.partition("_")
+    return math(f"{base}_{{\\mathrm{{{below}}}}}" if below else base, letter)
 
 
 def line(name: str, tokens: Sequence[str], chosen: int | None) -> Html:

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+from oneblock.explain.page.formula import math
 from oneblock.explain.page.maps import attention
 from oneblock.explain.page.marks import Html, heading, scrolling, tag
 from oneblock.explain.worked.form import Exercise, Line, Maps, Part, Section, Shown, Softmax
 from oneblock.explain.worked.number import shown
-from oneblock.explain.worked.said import measures, plain, row, sized, sizes, title, wiring
+from oneblock.explain.worked.said import measures, plain, row, sized, sizes, title
 from oneblock.words import label, say
+
+COLUMNS = (
+    ("", ""), ("s'", "s'"), (r"s' - \max s'", "s' − max"), (r"e^{s' - \max s'}", "e^(s' − max)"), ("a", "a"),
+)  # fmt: skip
+"""The heads of a softmax that is worked by hand."""
 
 
 def section(one: Section, made: Exercise, number: int, lang: str) -> Html:
     """A sublayer with its steps, and its attention where it has one."""
     said = say(one.kind, lang)
-    parts = [
-        heading(2, title(one, made, lang), id=f"part{number}-title"),
-        tag("p", tag("span", one.formula, class_="f")),
-        tag("p", said.purpose),
-    ]
+    parts = [heading(2, title(one, made, lang), id=f"part{number}-title"), tag("p", said.purpose)]
+    parts.append(tag("p", math(said.latex, said.formula, block=True), class_="m"))
+    if one.formula and one.formula != said.formula:
+        parts.append(tag("p", f"{label('in this model', lang)} ", tag("span", one.formula, class_="f"), class_="soft"))
     if one.wiring:
-        parts.append(tag("p", wiring(one, lang), class_="soft"))
+        parts.append(wired(one, lang))
     steps = [step(each, one, lang) for each in one.steps]
     if one.maps is not None:
         steps.append(attention(one.maps, number, lang))
     return tag("section", *parts, *steps, id=f"part{number}", aria_labelledby=f"part{number}-title")
+
+
+def wired(one: Section, lang: str) -> Html:
+    """Where the norms of the block stand."""
+    said = say(f"wiring.{one.wiring}", lang)
+    return tag("p", f"{said.name} ", math(said.latex, said.formula), f" {said.purpose}", class_="soft")
 
 
 def step(one: Shown, within: Section, lang: str) -> Html:
@@ -35,7 +46,11 @@ def step(one: Shown, within: Section, lang: str) -> Html:
         tag("span", sized(one), class_="shape"),
         tag("code", one.path, class_="soft"),
     )
-    parts = [head, tag("p", said.purpose), tag("p", tag("span", said.formula, class_="f"))]
+    parts = [
+        head,
+        tag("p", said.purpose),
+        tag("p", math(one.written.latex, one.written.formula, block=True), class_="m"),
+    ]
     if one.parts:
         parts.append(tag("p", f"{label('works on', lang)} ", *made_of(one, lang), class_="soft"))
     if one.row:
@@ -72,7 +87,7 @@ def sum_of(line: Line, lang: str) -> Html:
 def softmax(found: Softmax, maps: Maps, lang: str) -> Html:
     """One row of the softmax by hand."""
     said = label("softmax row", lang, plain(maps.queries[found.query]))
-    head = tag("tr", *(tag("th", name, scope="col") for name in ("", "s'", "s' − max", "e^(s' − max)", "a")))
+    head = tag("tr", *(tag("th", math(*name), scope="col") for name in COLUMNS))
     columns = zip(maps.keys, found.scores, found.shifted, found.exps, found.weights, strict=True)
     lines = [
         tag("tr", tag("th", plain(key), scope="row"), *(tag("td", shown(x), class_="n") for x in numbers))

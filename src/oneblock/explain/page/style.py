@@ -34,6 +34,11 @@ a{{color:var(--link)}}
 [id]{{scroll-margin-top:.75rem}}
 code,.f,.sum,td.n,.row{{font-family:ui-monospace,'Cascadia Mono','DejaVu Sans Mono',Consolas,Menlo,monospace,{FONTS}}}
 .f{{color:var(--link);font-size:.92em}}
+math{{color:var(--link)}}
+th math,.soft math,.sizes math{{color:inherit}}
+p.m{{margin:.45rem 0;overflow-x:auto;overflow-y:hidden;padding:.3rem 0 .15rem;
+font-size:1.06em}}
+p.m math[display=block]{{text-align:left;margin:0;width:max-content}}
 .soft{{color:var(--soft);font-size:.86rem;overflow-wrap:anywhere}}
 .skip{{position:absolute;left:-99rem}}.skip:focus{{left:1rem;top:1rem;background:var(--paper);padding:.5rem}}
 nav ol{{columns:18rem;padding-left:1.3rem;margin:.3rem 0}}
@@ -83,7 +88,8 @@ figure{{margin:0}}
 figcaption{{font-size:.78rem;color:var(--soft)}}
 .grid img{{image-rendering:pixelated;border:1px solid var(--line);display:block}}
 .flow{{text-align:center}}.flow svg{{max-width:100%;height:auto}}
-.pair{{display:flex;flex-wrap:wrap;gap:1.5rem}}
+.pair{{display:flex;flex-wrap:wrap;gap:1.5rem}}.pair>div{{min-width:0}}.pair .bar{{width:max(2px,calc(var(--w)*6rem))}}
+main:has(.pair){{max-width:86rem}}
 @media print{{main{{max-width:none;padding:0}}nav,.skip,.cell,.cell:target,.tabs>label{{display:none}}
 .step,table,figure{{break-inside:avoid}}h2{{break-after:avoid}}
 td.n,.bar,.grid img{{print-color-adjust:exact;-webkit-print-color-adjust:exact}}body{{font-size:12px}}

@@ -22,12 +22,9 @@ from oneblock.explain.worked.form import Addition, Chosen, Every, Exercise, Part
 from oneblock.explain.worked.lines_attention import softmax
 from oneblock.explain.worked.maps import maps, overview
 from oneblock.explain.worked.place import FIRST, WORK, At, floats
-from oneblock.hint import nearest
+from oneblock.explain.worked.wording import letter, written
 from oneblock.spec import Model, Spec, dims
 from oneblock.words import say
-
-LETTERS = {"weight": "W", "bias": "b", "pattern": "a", "scores": "s", "branch": "f(x)", "up": "u", "hidden": "mask"}
-"""What an operand is called in formulas; those of norms are γ and β."""
 
 
 def exercise(
@@ -84,11 +81,8 @@ def asked(trace: Trace, only: str) -> set[str]:
         return set()
     try:
         found = trace[only]
-    except KeyError:
-        hint = nearest(only, [step.path for step in trace])
-        some = next((step.path for step in trace if step.kind == "step.pattern"), trace.steps[0].path)
-        hint = hint if hint.startswith("did you mean") else f"names are like {some}, * matches anything"
-        raise ValueError(f"step: no step {only!r:.80}; {hint}") from None
+    except KeyError as error:
+        raise ValueError(str(error.args[0]).replace("trace:", "step:", 1)) from None
     return {step.path for step in (found if isinstance(found, tuple) else (found,))}
 
 
@@ -180,23 +174,21 @@ def one(at: At, numbers: Mapping[str, int]) -> Shown:
         numbers[step.path], step.path, step.kind, step.dims[batched:], step.shape[batched:], parts(step, numbers),
         step.statistics, index or (), () if here is None else floats(here, FIRST), 0 if here is None else len(here),
         tuple(WORK[step.kind](at)) if lined else (),
-        softmax(at, at.head, at.token[at.stack]) if step.kind == "step.pattern" else None,
+        softmax(at, at.head, at.token[at.stack]) if step.kind == "step.pattern" else None, written(step),
     )  # fmt: skip
 
 
 def parts(step: Step, numbers: Mapping[str, int]) -> tuple[Part, ...]:
     """What a step was made from, as far as it has a shape."""
     found = []
-    norm = step.kind.endswith("Norm")
     for name, operand in step.operands.items():
         if not isinstance(operand.value, Tensor) or (name == "real" and not operand.path):
             continue
-        said = {"weight": "γ", "bias": "β"}.get(name, name) if norm else LETTERS.get(name, name)
         turned = operand.source == "weight" and name in ("weight", "up", "gate", "down") and operand.value.ndim > 1
         shape = operand.shape
         sides = (*shape[:-2], shape[-1], shape[-2]) if turned else shape
         number = numbers.get(operand.path)
-        found.append(Part(said, operand.source, operand.path, sides, shape if turned else (), number))
+        found.append(Part(letter(step, name), operand.source, operand.path, sides, shape if turned else (), number))
     return tuple(found)
 
 

@@ -56,7 +56,8 @@ def tokens(trace: Trace, spec: Spec, token: int | str | None) -> dict[str, int]:
     if token is not None and all(at is None for at in found.values()):
         known = [name for names in trace.tokens.values() for name in names]
         there = ", or ".join(f"0 to {len(names) - 1} of {listed(names)}" for names in trace.tokens.values())
-        hint = f"; {nearest(token, known)}" if isinstance(token, str) and len(known) < 40 else ""
+        hint = f"; {nearest(token, known)}" if isinstance(token, str) else ""
+        hint = hint if hint.startswith("; did you mean") else ""
         raise ValueError(f"token: expected {there}, got {token!r:.60}{hint}")
     return {
         stack: default(trace.tokens[stack], causal(stacks(spec)[stack])) if at is None else at

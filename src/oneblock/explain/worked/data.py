@@ -42,4 +42,6 @@ def spoken(made: Any, lang: str) -> dict[str, str]:
     if not isinstance(made, Shown | Section):
         return {}
     said = say(made.kind, lang)
+    if isinstance(made, Shown):
+        return {"name": said.name, "purpose": said.purpose}
     return {"name": said.name, "symbol": said.symbol, "formula": said.formula, "purpose": said.purpose}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from oneblock.explain.lens import Candidates, Lens
 from oneblock.explain.step import Statistics
 from oneblock.explain.worked.number import shown
+from oneblock.explain.worked.wording import Written
 from oneblock.spec import Spec
 
 Row = tuple[float, ...]
@@ -60,7 +61,8 @@ class Softmax:
 
 @dataclass(frozen=True)
 class Shown:
-    """A step. `dims` and `shape` leave out the batch; `row` are the first numbers at `index`, of `width` there."""
+    """A step. `dims` and `shape` leave out the batch; `row` are the first numbers at `index`, of `width` there.
+    `written` is its formula with what this step leaves out left out."""
 
     number: int
     path: str
@@ -74,6 +76,7 @@ class Shown:
     width: int
     lines: tuple[Line, ...]
     softmax: Softmax | None = None
+    written: Written = field(default_factory=Written)
 
 
 @dataclass(frozen=True)

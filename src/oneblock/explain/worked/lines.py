@@ -14,6 +14,7 @@ from oneblock.explain.arithmetic import activated, added, in_heads
 from oneblock.explain.lens import answers, rows_of
 from oneblock.explain.recipes import summed
 from oneblock.explain.worked.form import Line
+from oneblock.explain.worked.lines_feedforward import activation
 from oneblock.explain.worked.number import dot, factor, indexed, plus, product, shown, total
 from oneblock.explain.worked.place import At, Lines, work
 
@@ -23,7 +24,8 @@ def embedding(at: At) -> Lines:
     """A row of a table."""
     index = at.index(at.step.dims, at.step.tensor)
     assert index is not None
-    return [at.line(0, indexed("E", (int(at.at("ids", index)), 0)), "note row" if at.step.kind == "Embedding" else "")]
+    table, note = ("E", "note row") if at.step.kind == "Embedding" else ("S", "")
+    return [at.line(0, indexed(table, (int(at.at("ids", index)), 0)), note)]
 
 
 @work("Learned")
@@ -58,8 +60,13 @@ def sinusoidal(at: At) -> Lines:
 @work("step.embedded")
 def embedded(at: At) -> Lines:
     """scale · token + position + segment."""
+    return summing(at) if at.has("token") else []
+
+
+def summing(at: At) -> Lines:
+    """The first feature of the sum, also where that is normed in the same step."""
     index = at.index(at.step.dims, at.step.tensor)
-    if index is None or not at.has("token"):
+    if index is None:
         return []
     terms = [at.at("token", index)[0].item()]
     scale = at.value("scale")
@@ -67,8 +74,9 @@ def embedded(at: At) -> Lines:
     for name in ("position", "segment"):
         value = at.value(name)
         if value is not None:
-            said = plus(said, value[at.row % len(value)][index][0].item())
-    return [at.line(0, said)]
+            terms.append(value[at.row % len(value)][index][0].item())
+            said = plus(said, terms[-1])
+    return [Line(indexed("x", (*index, 0)), said, scale * terms[0] + sum(terms[1:]))]
 
 
 def read(at: At) -> Tensor | None:
@@ -81,6 +89,8 @@ def read(at: At) -> Tensor | None:
         whole = added(values["x"], values["branch"], values["skip"], values["branch_scale"])
     elif "x" in values and "attention" not in values:
         whole = values["x"] if "width" not in values else in_heads(values["x"], values["width"])
+    elif {"up", "activation"} <= set(values):
+        whole = activated(values["up"], values["activation"])
     else:
         return None
     index = at.index(at.step.dims, whole) if whole.shape == at.step.shape else None
@@ -93,7 +103,13 @@ def norm(at: At) -> Lines:
     x = read(at)
     if x is None:
         return []
-    return [*(grown(at) if at.has("branch_scale") else []), *normed(at, x)]
+    first = grown(at) if at.has("branch_scale") else summing(at) if at.has("token") else []
+    if at.has("up"):
+        index = at.index(at.step.dims, at.step.tensor)
+        assert index is not None
+        how = activation(at.value("activation"), at.at("up", index)[0].item(), None)
+        first = [Line(indexed("x", (*index, 0)), how, x[0].item())]
+    return [*first, *normed(at, x)]
 
 
 def normed(at: At, x: Tensor) -> Lines:
@@ -161,34 +177,6 @@ def column(at: At) -> int:
     return (at.head * heads.shape[1] // at.heads) * width
 
 
-SAID = {
-    "relu": "max(0, {0})",
-    "gelu": "{1}·Φ({0})",
-    "gelu_tanh": "{1}·½(1 + tanh(√(2/π)·({0} + 0.044715·{1}³)))",
-    "silu": "{1} / (1 + e^−({0}))",
-    "tanh": "tanh({0})",
-}
-"""Activation -> its formula for a number, plain and in parentheses if negative."""
-
-
-@work("step.hidden", "step.hidden.gated")
-def hidden(at: At) -> Lines:
-    """The activation of the feature that is largest, and how many are not cut off."""
-    here, index = at.here(), at.index(at.step.dims, at.step.tensor)
-    if here is None or index is None or not at.has("up", "activation"):
-        return []
-    feature = int(here.abs().argmax())
-    up = at.at("up", index)[feature].item()
-    gate = at.at("gate", index)[feature].item() if at.has("gate") else None
-    bent = up if gate is None else gate
-    said = SAID[at.value("activation")].format(shown(bent), factor(bent))
-    lines = [at.line(feature, said if gate is None else f"{said} · {factor(up)}")]
-    if at.value("activation") == "relu" and gate is None:
-        share = (here > 0).double().mean().item()
-        lines.append(Line("#{h > 0} / d_ff", f"{int((here > 0).sum())} / {len(here)}", share, "note kept"))
-    return lines
-
-
 @work("step.stream")
 def stream(at: At) -> Lines:
     """The first feature of the sum, and how much was added to how much."""
@@ -218,30 +206,6 @@ def grown(at: At) -> Lines:
     ]
 
 
-@work("step.weights")
-def router_weights(at: At) -> Lines:
-    """The share of the best expert of the token."""
-    index = at.index(at.step.dims, at.step.tensor)
-    assert index is not None
-    best = at.value("scores")[index].sort(descending=True).values
-    best = (best if at.value("whole") else best[: at.value("active")]) - best[0]
-    terms = [f"e^({shown(x)})" for x in best.tolist()]
-    return [at.line(0, f"{terms[0]} / ({total(terms[:4], len(terms))})")]
-
-
-@work("step.mix")
-def mixed(at: At) -> Lines:
-    """The first feature: each chosen expert's, times its weight."""
-    token = at.row * at.length + at.token[at.stack]
-    x, up, down, gate = (at.value(name) for name in ("x", "up", "down", "gate"))
-    terms = []
-    for share, expert in zip(at.value("weight")[token].tolist(), at.value("chosen")[token].tolist(), strict=True):
-        row = x.reshape(-1, x.shape[-1])[token]
-        inner = activated(up[expert] @ row, at.value("act"), None if gate is None else gate[expert] @ row)
-        terms.append(product(share, (down[expert][0] @ inner).item()))
-    return [at.line(0, total(terms, len(terms)))]
-
-
 @work("step.logits")
 def logits(at: At) -> Lines:
     """The logit of the token that the model says."""
@@ -253,7 +217,7 @@ def logits(at: At) -> Lines:
     scale, cap = at.value("scale") or 1.0, at.value("softcap")
     said = said if scale == 1 else f"{shown(scale)} · ({said})"
     said = said if cap is None else f"{shown(cap)} · tanh(({said}) / {shown(cap)})"
-    return [Line(indexed(at.step.symbol, (place_, at.said)), said, at.step.tensor[at.row, place_, at.said].item())]
+    return [Line(indexed(at.symbol, (place_, at.said)), said, at.step.tensor[at.row, place_, at.said].item())]
 
 
 @work("step.loss")

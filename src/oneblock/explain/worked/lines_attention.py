@@ -30,7 +30,7 @@ def heads(at: At) -> Lines:
     width, start = len(here), head * len(here) if x.ndim == 3 else 0
     where = (token, start) if x.ndim == 3 else (head, token, 0)
     if not at.has("rope"):
-        return [at.line(0, indexed("x" if x.ndim == 4 else at.step.symbol, where))]
+        return [at.line(0, indexed(at.symbol, where))]
     return turned(at, row[start : start + width], token)
 
 

@@ -11,10 +11,12 @@ from typing import Any
 
 from torch import Tensor
 
+from oneblock.explain.arithmetic import rows_of_experts
 from oneblock.explain.step import Step
 from oneblock.explain.trace import Trace
 from oneblock.explain.worked.form import Line, Row
 from oneblock.explain.worked.number import indexed
+from oneblock.explain.worked.wording import written
 
 FIRST = 5
 """Numbers of a row that are shown."""
@@ -74,7 +76,28 @@ class At:
         if dim in ("L", "L_q"):
             crossing = self.path.endswith(".cross") and self.step.kind in ("step.k", "step.v")
             return self.key.get(self.path, 0) if crossing else self.token[self.stack]
-        return self.row * self.length + self.token[self.stack] if dim == "B·L" else None
+        if dim == "B·L·E_k":
+            return self.of_expert()
+        return self.flat if dim == "B·L" else None
+
+    @property
+    def flat(self) -> int:
+        """The token among all tokens of all texts."""
+        return self.row * self.length + self.token[self.stack]
+
+    @property
+    def expert(self) -> int:
+        """The expert that counts most for the token."""
+        return int(self.value("chosen")[self.flat][0])
+
+    def of_expert(self) -> int:
+        """The row of the token among the tokens of all experts: expert after expert, each one's in order."""
+        return rows_of_experts(self.value("chosen"))[self.flat, self.expert]
+
+    @property
+    def symbol(self) -> str:
+        """How the step is written."""
+        return written(self.step).symbol
 
     @property
     def heads(self) -> int:
@@ -104,7 +127,7 @@ class At:
         index, here = self.index(self.step.dims, self.step.tensor), self.here()
         assert index is not None
         assert here is not None
-        return Line(indexed(self.step.symbol, (*index, feature)), how, here[feature].item(), note)
+        return Line(indexed(self.symbol, (*index, feature)), how, here[feature].item(), note)
 
     def on(self, step: Step) -> At:
         """The same place in another step."""

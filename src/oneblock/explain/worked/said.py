@@ -105,7 +105,7 @@ def row(step: Shown, lang: str) -> str:
 def step_symbol(step: Shown) -> str:
     """The symbol of a step at its place."""
     inner = ", ".join([*map(str, step.index), ":"])
-    return f"{say(step.kind).symbol or 'x'}[{inner}]"
+    return f"{step.written.symbol or 'x'}[{inner}]"
 
 
 def wiring(section: Section, lang: str) -> str:

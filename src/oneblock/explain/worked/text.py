@@ -98,7 +98,7 @@ def one(step: Shown, section: Section, lang: str) -> Iterator[Spans]:
         (f"  {sized(step)}", "shape"),
         (f"  {step.path}", "dim"),
     )
-    yield (f"     {said.formula}", "formula"), (f"   {said.purpose}", "")
+    yield (f"     {step.written.formula}", "formula"), (f"   {said.purpose}", "")
     made_of = "; ".join(f"{name}: {where} {size}" for name, where, size in sources(step, lang))
     if made_of:
         yield ((f"     {label('works on', lang)} {made_of}", "dim"),)
@@ -146,6 +146,7 @@ def mapped(maps: Maps, lang: str) -> Iterator[Spans]:
     """The mask with its causes, and the weights of the chosen head, where they are small enough to print."""
     yield ()
     if len(maps.keys) > WIDE or len(maps.queries) > 2 * WIDE:
+        yield ((f"     {label('too wide', lang, WIDE)}", "dim"),)
         return
     keys = [plain(key) for key in maps.keys]
     names = [plain(query) for query in maps.queries]
@@ -172,6 +173,8 @@ def ended(made: Exercise, lang: str) -> Iterator[Spans]:
         yield ()
         yield ((f"━━ {label('lens', lang)}", "section"),)
         yield ((f"   {label('lens note', lang)}", ""),)
+        if len(made.lens.tokens) > WIDE:
+            yield ((f"   {label('first columns', lang, WIDE, len(made.lens.tokens))}", "dim"),)
         yield from through(made.lens)
     if made.candidates is not None:
         yield ()

@@ -34,13 +34,18 @@ def spans(found: Beside, lang: str = "en") -> Iterator[Spans]:
 
 def notes(found: Beside, lang: str) -> list[str]:
     """Who reads what, what is compared, where they first differ."""
-    said = [label("random weights", lang, found.left.model)] if found.left.random else []
-    said += [] if found.positions else [label("beside without", lang)]
+    said = remarks(found, lang)
     for one in found.stacks:
         for made in (found.left, found.right):
             said.append(label("reads", lang, side(one.stack, lang), plain_list(made.tokens[one.stack])))
         said += verdict(found, one, lang)
     return said
+
+
+def remarks(found: Beside, lang: str) -> list[str]:
+    """What is particular about the model that ran."""
+    said = [label("random weights", lang, found.left.model)] if found.left.random else []
+    return said if found.positions else [*said, label("beside without", lang)]
 
 
 def verdict(found: Beside, one: Stack, lang: str) -> list[str]:
@@ -63,7 +68,8 @@ def named(found: Beside, number: int, lang: str) -> str:
 
 def columns(found: Beside, lang: str) -> tuple[list[str], list[list[str]]]:
     """(heads, rows) of the table of steps."""
-    head = [label("step", lang), "", "‖·‖", "‖·‖", label("place by place", lang), label("token by token", lang)]
+    left, right = (f"‖·‖ {brief(made.text)}".rstrip() for made in (found.left, found.right))
+    head = [label("step", lang), "", left, right, label("place by place", lang), label("token by token", lang)]
     rows = []
     for one in found.steps:
         sizes = shape(one.dims, one.shapes[0])
@@ -71,6 +77,16 @@ def columns(found: Beside, lang: str) -> tuple[list[str], list[list[str]]]:
         name = f"{one.number:>3} {say(one.kind, lang).name}"
         rows.append([name, sizes, *map(shown, one.norms), gap(one.place, lang), gap(one.token, lang)])
     return head, rows
+
+
+def brief(text: str, most: int = 12) -> str:
+    """The beginning of a text.
+
+    >>> brief("A long sentence.")
+    'A long sent…'
+    """
+    said = plain(text) if text else ""
+    return said if len(said) <= most else f"{said[: most - 1]}…"
 
 
 def gap(x: float | None, lang: str) -> str:

@@ -21,7 +21,7 @@ class Attention(nn.Module):
         self.rotary = spec.rotary
         self.position = spec.position
 
-    def forward(self, x: Tensor, see: Tensor, position: Tensor, bias: Any = None, memory: Any = None) -> Tensor:
+    def forward(self, x: Tensor, see: Tensor, position: Tensor, bias: Any, memory: Any, there: Any) -> Tensor:
         """x: (batch, length, dim); see: (batch, 1, query | 1, key), True where a query may look at a key."""
         if self.spec.lent == "sometimes":
             memory = x if memory is None else memory  # who answers: the same text, or what the encoder made of another
@@ -36,10 +36,10 @@ class Attention(nn.Module):
             q, k = self.q_norm(q), self.k_norm(k)
         if self.spec.rotary is not None:
             q, k = self.rotary(q, position), self.rotary(k, position)
-        if self.spec.own == "alone":
-            bias = None if self.spec.position is None else self.position(position, position)
-        if self.spec.own == "beside" and self.spec.position is not None:
-            bias = self.position(position, position)
+        if self.spec.placed == "sometimes":
+            there = position if there is None else there  # where the answering tokens stand
+        if self.spec.own:
+            bias = self.spec.lacking if self.spec.position is None else self.position(position, there)
         if self.spec.softcap is None:
             if self.spec.added == "always":
                 see = bias.masked_fill(~see, -torch.inf).type_as(q)  # (batch, heads, query, key): added to the scores

@@ -88,7 +88,7 @@ class Pool(nn.Module):
             share = real[:, :, None].type_as(x)
             x = (x * share).sum(1) / share.sum(1).clamp(min=1)  # (batch, dim)
         else:
-            x = x[torch.arange(len(x), device=x.device), at]  # (batch, dim)
+            x = x[torch.arange(x.shape[0], device=x.device), at]  # (batch, dim)
         if self.spec.transform is not None:
             x = self.transform(x)
         if self.spec.dropout is not None:

@@ -110,9 +110,21 @@ class Sinusoidal(nn.Module):
 
 
 def visible(real: Tensor, spec: Any) -> Tensor:
-    """Who sees whom: (batch, 1, query, key), True where a query may look at a key; nobody looks at padding."""
+    """Who sees whom: (batch, 1, query, key), True where a query may look at a key, never at padding."""
     index = torch.arange(real.shape[1], device=real.device)
     behind = index[:, None] - index  # how far a key stands behind its query, (query, key)
+    see = real[:, None, None, :]  # nobody looks at padding
+    if spec.ahead is not None:
+        see = see & (behind >= (-spec.ahead if spec.ahead else 0))
+    if spec.window is not None:
+        see = see & (behind < spec.window)
+    return see
+
+
+def reachable(real: Tensor, queries: int, spec: Any) -> Tensor:
+    """Who sees whom in another text: (batch, 1, query, key), by how far each token stands from its text's begin."""
+    index = torch.arange(queries, device=real.device)
+    behind = index[:, None] - torch.arange(real.shape[1], device=real.device)  # (query, key)
     see = real[:, None, None, :]  # nobody looks at padding
     if spec.ahead is not None:
         see = see & (behind >= (-spec.ahead if spec.ahead else 0))

@@ -2,7 +2,7 @@
 
 What the blocks are told, `see`, `bias`, `reach` and more, is spelt out by a fold where it says `spec.context`.
 """
-# ruff: noqa: ARG002, F821, F841, SIM102
+# ruff: noqa: ARG002, B020, F821, F841, SIM102
 
 from __future__ import annotations
 
@@ -48,12 +48,21 @@ class Stack(nn.Module):
             see = self.spec.sight  # (batch, 1, query, key): who may look at whom
         if self.spec.biased:
             bias = self.position_bias(position, position)  # (batch, heads, query, key)
-        if self.spec.reads:
-            reach = memory_real[:, None, None, :]  # (batch, 1, 1, source): the memory without its padding
+        if self.spec.reach is not None:
+            reach = self.spec.reach  # (batch, 1, query | 1, source): who may look at what
         if self.spec.windows is not None:
-            sights = {window: visible(real, window) for window in set(self.spec.windows)}  # (batch, 1, query, key) each
-            for layer, window in zip(self.layers, self.spec.windows, strict=True):
-                x = layer(x, sights[window], *self.spec.context)
+            # who may look at whom, (batch, 1, query, key) each
+            sights = {window: visible(real, *self.spec.window) for window in set(self.spec.windows)}
+        if self.spec.ranges is not None:
+            # who may look at whom in the memory, (batch, 1, query, source) each
+            reaches = {span: reachable(memory_real, ids.shape[1], *self.spec.span) for span in set(self.spec.ranges)}
+        if self.spec.there == "real":
+            there = (memory_real.cumsum(1) - 1).clamp(min=0)  # (batch, source): positions in the memory
+        if self.spec.there == "all":
+            there = torch.arange(memory.shape[1], device=ids.device)[None]  # (1, source): positions in the memory
+        if self.spec.windows is not None or self.spec.ranges is not None:
+            for layer, *self.spec.turns in zip(self.layers, *self.spec.each, strict=True):
+                x = layer(x, *self.spec.context)
         else:
             for layer in self.layers:
                 x = layer(x, *self.spec.context)
