@@ -30,7 +30,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from check_corpus.hosts import HOSTS
 from check_corpus.mutants import MUTANTS
 from check_corpus.plant import Mutant, seeded
-
 from oneblock.check import check
 from oneblock.check.convention import Convention
 from oneblock.check.find import found
@@ -151,13 +150,19 @@ def main() -> None:
     print("|---|---|" + "---|" * len(columns))
     for name in [*dict.fromkeys(row["check"] for row in rows), ""]:
         some = [row for row in rows if name in ("", row["check"])]
-        print(f"| {name or 'all'} | {len(some)} | " + " | ".join(str(sum(row[one] for row in some)) for one in columns) + " |")
+        print(
+            f"| {name or 'all'} | {len(some)} | "
+            + " | ".join(str(sum(row[one] for row in some)) for one in columns)
+            + " |"
+        )
     wrong = []
     for host, seed, said in alarms(chosen.seeds):
         print(f"\r{host} {seed:3}   ", end="", file=sys.stderr)
         wrong += [{"host": host, "seed": seed, "said": said}] * bool(said)
     print(file=sys.stderr)
-    print(f"\nfalse alarms: {len(wrong)} of {len(HOSTS) * chosen.seeds} runs over {len(HOSTS)} hosts and {chosen.seeds} seeds")
+    print(
+        f"\nfalse alarms: {len(wrong)} of {len(HOSTS) * chosen.seeds} runs over {len(HOSTS)} hosts and {chosen.seeds} seeds"
+    )
     for one in wrong:
         print(f"  {one['host']}, seed {one['seed']}: {'; '.join(one['said'])}")
     if versions:

@@ -162,7 +162,9 @@ def test_arrows_point_down(path: Path) -> None:
     here = room(path)
     for module in imports(tree(path)):
         there = module.partition(".")[2].split(".")[0]
-        if there == here or (here == "cli" and not there):  # a verb may use the public names, loaded when it runs
+        if there == here or (
+            here in ("cli", "testing") and not there
+        ):  # they may use the public names, loaded when it runs
             continue
         assert there in FLOORS, f"{module}: no such room in the picture"
         assert FLOORS[there] < FLOORS[here] or (here, there) in BESIDE, f"{here} may not import {there}"
@@ -180,7 +182,12 @@ def test_no_import_of_ours_inside_a_function(path: Path) -> None:
             assert not imports(node), f"{node.name} imports"
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if room(path) != "zoo"], ids=name)
+def cites(path: Path) -> bool:
+    """Whether a file's words cite who fell for a fault: as in docstrings, such a citation may name anyone."""
+    return room(path) == "words" and path.name.startswith("checks_")
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if room(path) != "zoo" and not cites(path)], ids=name)
 def test_no_family_is_named_outside_the_zoo(path: Path) -> None:
     parsed = tree(path)
     skipped = {id(node.body[0].value) for node in ast.walk(parsed) if documented(node)}

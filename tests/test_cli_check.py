@@ -17,7 +17,7 @@ from oneblock.words.checks import CHECKS as WORDS
 from oneblock.words.checks import explained
 from oneblock.words.faults import FAULTS
 
-SOURCE = '''
+SOURCE = """
 import torch
 from torch import nn
 
@@ -49,7 +49,7 @@ def broken():
 
 made = Leaky()
 number = 3
-'''
+"""
 
 
 @pytest.fixture
@@ -178,10 +178,10 @@ def test_bad_input_is_one_line(model: Path, capsys: Any, words: tuple[str, ...],
 
 def test_time_that_is_over_is_said_of_what_was_left(model: Path, capsys: Any) -> None:
     del model
-    code, out, _ = run(capsys, "models.py:Leaky", "--timeout", "0.0001", "--lang", "en")
-    assert code == 0
-    assert "the time given was over" in out
-    assert "0 checks passed" in out
+    code, out, err = run(capsys, "models.py:Leaky", "--timeout", "0.0001", "--lang", "en")
+    assert (code, out) == (2, "")
+    assert "the time given was over" in err
+    assert len(err.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -196,7 +196,7 @@ def test_every_check_is_explained_in_both_languages(lang: str, capsys: Any) -> N
 def test_every_fault_has_its_words_in_both_languages() -> None:
     for name, said in FAULTS.items():
         filled = [sorted(fields(one)) for pair in said for one in pair]
-        assert set(filled[0] + filled[1]) == set(filled[2] + filled[3]), name
+        assert set(filled[2] + filled[3]) <= set(filled[0] + filled[1]), name  # English words are left out in Chinese
         assert all(one for pair in said for one in pair), name
 
 

@@ -49,10 +49,14 @@ def decoder() -> nn.Module:
 PAIR = {"encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
 WIDE = {"encoder_ffn_dim": 40, "decoder_ffn_dim": 40, "d_model": 16, "max_position_embeddings": 32}
 
+
 def by_hand(path: str, *more: str) -> frozenset[tuple[str, str]]:
     """What is true of attention that is written out."""
     return frozenset((name, path) for name in ("attention.unfused", *more))
 
+
+EQUAL = frozenset({("layers.equal", "layers")})
+"""Stacks of torch start with the same numbers in every layer: they are copies of the one that was given."""
 
 HOSTS: dict[str, Host] = {
     "gpt": Host(lambda: written("gpt", "TinyGPT")(), "decoder", by_hand("blocks.0.attention", "mask.rebuilt")),
@@ -63,10 +67,10 @@ HOSTS: dict[str, Host] = {
     "packed": Host(lambda: written("packed", "PackedLM")(), "decoder"),
     "held": Host(lambda: written("held", "HeldLM")(), "decoder", by_hand("layers.0.attention")),
     "notes block": Host(
-        lambda: written("notes_block", "TransformerBlock")(), "encoder", frozenset({("attention.weights_unused", "attn")})),
-    "torch encoder": Host(lambda: encoder(True), "encoder", frozenset({("nothing.nan", "")})),
-    "torch encoder, length first": Host(lambda: encoder(False), "encoder"),
-    "torch decoder": Host(decoder, "seq2seq"),
+        lambda: written("notes_block", "TransformerBlock")(), "encoder", frozenset({("attention.weights_unused", "attn"), ("padding.unmasked", "")})),
+    "torch encoder": Host(lambda: encoder(True), "encoder", EQUAL | {("nothing.nan", "")}),
+    "torch encoder, length first": Host(lambda: encoder(False), "encoder", EQUAL),
+    "torch decoder": Host(decoder, "seq2seq", EQUAL),
     "torch transformer": Host(lambda: nn.Transformer(16, 2, 2, 2, 40, batch_first=True), "seq2seq"),
     "our gpt2": Host(ours("gpt2", dim=16, depth=2, heads=2, vocab=53, length=32), "decoder"),
     "our llama": Host(ours("llama", dim=16, depth=2, heads=4, kv_heads=2, hidden=40, vocab=53), "decoder"),

@@ -37,7 +37,10 @@ class Norm(nn.Module):
     def forward(self, x):
         mean = x.mean(self.axis, keepdim=True)
         if self.outside:
-            return self.weight * (x - mean) / (x.std(self.axis, keepdim=True, correction=self.correction) + self.eps) + self.bias
+            return (
+                self.weight * (x - mean) / (x.std(self.axis, keepdim=True, correction=self.correction) + self.eps)
+                + self.bias
+            )
         variance = x.var(self.axis, keepdim=True, correction=self.correction)
         return self.weight * (x - mean) / (variance + self.eps).sqrt() + self.bias
 
@@ -117,7 +120,6 @@ def pre_norm() -> nn.Module:
     """Torch's encoder, norms inside its branches, none at the end."""
     layer = nn.TransformerEncoderLayer(16, 2, 40, batch_first=True, norm_first=True)
     return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-
 
 
 JOINED = [
@@ -244,7 +246,7 @@ def cloned_experts(model):
 
 def no_residual(model):
     """The last feed-forward answers with its branch alone."""
-    become(model.decoder.block[1].layer[2], lambda self, right, x, *args, **kwargs: self.DenseReluDense(self.layer_norm(x)))
+    become(
+        model.decoder.block[1].layer[2], lambda self, right, x, *args, **kwargs: self.DenseReluDense(self.layer_norm(x))
+    )
     return model
-
-

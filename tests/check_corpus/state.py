@@ -84,8 +84,6 @@ def when_compiled(part: nn.Module, out: torch.Tensor) -> torch.Tensor:
     return out * 2 if torch.compiler.is_compiling() else out
 
 
-
-
 STATE = [
     Mutant(
         "functional dropout never off", "gpt", "dropout-eval", "dropout.eval",

@@ -1,6 +1,7 @@
 """Is this Transformer right? Questions to any `torch.nn.Module`, judged by how it behaves, and what is wrong where."""
 
 from oneblock.check import check_borders, check_cache_rows, check_caches, check_leaks, check_source
+
 from oneblock.check import check_heads, check_masking, check_numerics, check_scale, check_waste  # isort: skip
 from oneblock.check import check_loss, check_nothing, check_padding, check_positions, check_right_shift, check_rotary  # isort: skip
 from oneblock.check import check_blocks, check_dead, check_norms, check_paths, check_start, check_state  # isort: skip
@@ -30,15 +31,15 @@ __all__ = [
     "check_caches",
     "check_heads",
     "check_leaks",
-    "check_masking",
-    "check_numerics",
     "check_loss",
+    "check_masking",
     "check_nothing",
+    "check_numerics",
     "check_padding",
     "check_positions",
     "check_right_shift",
     "check_rotary",
     "check_scale",
-    "check_waste",
     "check_source",
+    "check_waste",
 ]

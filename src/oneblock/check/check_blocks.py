@@ -123,5 +123,3 @@ def loud(subject: Subject, part: nn.Module) -> bool:
         finally:
             handle.remove()
     return gap(answers[1], answers[0]) > 0.1
-
-

@@ -153,4 +153,6 @@ def stuck(subject: Subject, shaken: Mapping[str, Tensor | None]) -> Iterator[Fau
                 if gradient is not None and moved(gradient):
                     x -= 0.01 * gradient / gradient.abs().max()
     for path, count in owners(subject.module, zeros, shaken)[:MOST]:
-        yield fault("layer.stuck", "warning", Where(path), count=count, weight=first_of(sorted(zeros), path), steps=STEPS)
+        yield fault(
+            "layer.stuck", "warning", Where(path), count=count, weight=first_of(sorted(zeros), path), steps=STEPS
+        )

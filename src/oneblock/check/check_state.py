@@ -139,9 +139,9 @@ def within(tolerance: float) -> Same:
 
 def changed_part(subject: Subject) -> Where:
     """The first module whose parameters, buffers or plain numbers one run changes; the whole where none does."""
-    twin = copied(subject.copy())
+    twin = copied(subject.module).to("cpu").float().eval()  # one that was never asked before
     before = {path: held(part) for path, part in twin.named_modules()}
-    subject.answer(subject.ask(), module=twin)
+    subject.answer(subject.ask(), torch.float32, module=twin)
     for path, part in twin.named_modules():
         now = held(part)
         names = before[path].keys() | now.keys()

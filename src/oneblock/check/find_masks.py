@@ -108,6 +108,8 @@ def hides(twin: nn.Module, way: Convention, ask: Ask, real: Tensor, plain: Answe
         y = attempt(twin, way, ask.but(**{what: other, where: real})).y
         kept = slice(None) if source or y.ndim < 3 or y.shape[1] != ask.length else slice(2, None)
         a, b = (x[row][kept] if y.ndim >= 3 else x[row] for x in (y, plain.y))
-        return gap(a, b) if bool(a.isfinite().any()) else float("inf")  # nothing but nan equals itself, and hides nothing
+        return (
+            gap(a, b) if bool(a.isfinite().any()) else float("inf")
+        )  # nothing but nan equals itself, and hides nothing
 
     return max(moved(0, 0), moved(0, 1)) <= 1e-5 < max(moved(0, 2), 2e-5 if not source else moved(0, 3))

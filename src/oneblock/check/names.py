@@ -139,6 +139,6 @@ def means_causal(module: nn.Module) -> str:
         name = type(part).__name__
         if re.search(r"causal|(?<!seq2seq)decoder(?!.*encoder)|autoregress", name, re.IGNORECASE):
             return f"it holds a {name}"
-    if re.search(r"GPT|LanguageModel|LM$", type(module).__name__) and not re.search("Masked", type(module).__name__):
+    if re.search(r"LanguageModel|LM$", type(module).__name__) and not re.search("Masked", type(module).__name__):
         return f"it is called {type(module).__name__}"
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -65,7 +66,8 @@ def check(
         raise ValueError(f"check: {kind!r} is no kind of model; {nearest(kind, KINDS)}")
     asked = chosen(only, skip)
     end = time.monotonic() + timeout if timeout else float("inf")
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of foreign code, asked in ways that it was not meant for
         adapter = adapter or convention(module, kind, read_example(inputs, dict(kwargs or {})), end)
         subject = Subject(module, replace(adapter, kind=kind or adapter.kind), seed, end, reference)
         begin(subject)

@@ -70,14 +70,10 @@ def run(
         print(explanation(explain, spoken))
         return
     form = "json" if as_json else form
-    for name, value, known in (("--format", form, FORMATS), ("--fail-on", fail_on, SEVERITIES)):
-        if value not in known:
-            raise ValueError(f"{name}: no {value!r}; {nearest(value, known)}")
-    if target is None:
-        raise ValueError(f"check: expected something to check, got nothing; try: {EXAMPLE}")
+    refused(target, form, fail_on)
     arguments, example = an_object("--kwargs", kwargs), tensors(an_object("--inputs", inputs or "{}"))
     with quiet():
-        found = resolved(target, arguments)
+        found = resolved(str(target), arguments)
         with progress() as told:
             report = check(
                 found.module,
@@ -94,6 +90,15 @@ def run(
     if said:
         print(said)
     raise typer.Exit(1 if report.at(fail_on) else 0)  # type: ignore[arg-type]
+
+
+def refused(target: str | None, form: str, fail_on: str) -> None:
+    """ValueError: nothing to check, or a word that is none of its choices."""
+    for name, value, known in (("--format", form, FORMATS), ("--fail-on", fail_on, SEVERITIES)):
+        if value not in known:
+            raise ValueError(f"{name}: no {value!r}; {nearest(value, known)}")
+    if target is None:
+        raise ValueError(f"check: expected something to check, got nothing; try: {EXAMPLE}")
 
 
 def explanation(code: str, lang: str) -> str:
