@@ -160,9 +160,8 @@ def main() -> None:
         print(f"\r{host} {seed:3}   ", end="", file=sys.stderr)
         wrong += [{"host": host, "seed": seed, "said": said}] * bool(said)
     print(file=sys.stderr)
-    print(
-        f"\nfalse alarms: {len(wrong)} of {len(HOSTS) * chosen.seeds} runs over {len(HOSTS)} hosts and {chosen.seeds} seeds"
-    )
+    runs = len(HOSTS) * chosen.seeds
+    print(f"\nfalse alarms: {len(wrong)} of {runs} runs over {len(HOSTS)} hosts and {chosen.seeds} seeds")
     for one in wrong:
         print(f"  {one['host']}, seed {one['seed']}: {'; '.join(one['said'])}")
     if versions:

@@ -1,4 +1,4 @@
-"""Modules that are compiled, wrapped, without numbers, slow, or that change themselves: one line, or an honest report."""
+"""Modules that are compiled, wrapped, without numbers, slow, or change themselves: one line, or an honest report."""
 
 from __future__ import annotations
 

@@ -206,6 +206,7 @@ def fields(template: str) -> set[str]:
 
 
 def test_hostile_names_do_not_leave_their_line(model: Path) -> None:
+    assert model.is_dir()
     module = __import__("models").Leaky()
     module._modules["odd\n::error::x"] = module._modules.pop("layers")
     module.forward = lambda idx: module._modules["odd\n::error::x"](module.token(idx))

@@ -70,7 +70,7 @@ class OverBatch(nn.Module):
 def cloned(make):
     """Layers made by copying the first."""
     model = make()
-    for path, part in list(model.named_modules()):
+    for _, part in list(model.named_modules()):
         if isinstance(part, nn.ModuleList) and len(part) > 1:
             for n in range(1, len(part)):
                 part[n] = copy.deepcopy(part[0])

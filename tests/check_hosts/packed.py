@@ -1,4 +1,4 @@
-"""A small language model as people write it by hand: windows in every other layer, documents in one row, grouped heads."""
+"""A small language model by hand: windows in some layers, several documents in a row, grouped heads."""
 
 import torch
 import torch.nn.functional as F

@@ -101,7 +101,9 @@ def in_parts(
         kept = real[:, begin:end]
         y, z = answer.y[kept], plain[:, begin:end][kept]
         if subject.differs(y, z):
-            apart = torch.stack([(a - b).abs().amax() for a, b in zip(*rows(answer.y, plain[:, begin:end], kept))])
+            apart = torch.stack(
+                [(a - b).abs().amax() for a, b in zip(*rows(answer.y, plain[:, begin:end], kept), strict=True)]
+            )
             position = begin + int((apart > subject.floor() * float(z.abs().max())).nonzero()[0])
             return parting(subject, ask, spans[: number + 1], start, module, position, gap(y, z))
         if answer.cache is None and end < ask.length:

@@ -47,7 +47,7 @@ def furthest(site: Site, batch: int) -> int:
 
 
 def limits(subject: Subject, own: list[Site], reach: list[int]) -> list[int | None]:
-    """The window that each place declares: its own part, the list of layers, or, where none obeys it, the configuration."""
+    """The window that each place declares: its own part, the list of layers, or, where none does, the configuration."""
     parts = dict(subject.module.named_modules())
     by_part = [of_part(parts, site.where.module) for site in own]
     if any(one is not None for one in by_part):

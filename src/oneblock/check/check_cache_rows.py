@@ -1,4 +1,4 @@
-"""Questions about what is done to caches between steps: cut, reordered, used again, and rows that begin with padding."""
+"""Questions about what is done to caches between steps: cut, reordered, reused, and rows that begin with padding."""
 
 from __future__ import annotations
 

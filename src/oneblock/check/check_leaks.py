@@ -41,7 +41,7 @@ def changed_after(subject: Subject, ask: Ask, position: int) -> Ask:
 
 @asks("OB101", "causal")
 def causal(subject: Subject) -> Iterator[Fault]:
-    """Changing tokens from each position on must change nothing before it: in eval and train mode, by every back end."""
+    """Changing tokens from each position on must change nothing before it: in eval and train, by every back end."""
     needs_causal(subject)
     for mode, within, ask, train, cache in modes(subject):
         try:

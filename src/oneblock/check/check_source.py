@@ -1,4 +1,4 @@
-"""Questions about what a decoder knows of its source: whether it reads it, and whether it reads it the right way round."""
+"""Questions about what a decoder knows of its source: whether it reads it, and the right way round."""
 
 from __future__ import annotations
 

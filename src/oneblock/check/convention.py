@@ -117,7 +117,7 @@ class Convention:
         return answer if self.batch_first else replace(answer, y=answer.y.transpose(0, 1))
 
     def call_held(self, module: nn.Module, ask: Ask, cache: tuple[nn.Module, int] | None) -> Answer:
-        """Ask a copy of the module that holds the cache itself: the copy, and how many tokens it holds, is the cache."""
+        """Ask a copy of a module that holds the cache itself: the copy, and how many tokens it holds, is the cache."""
         assert self.held is not None
         twin, past = copy.deepcopy(cache or (module, 0))
         if cache is None and self.held.reset:

@@ -58,7 +58,7 @@ def resolved(target: str, kwargs: Mapping[str, Any]) -> Target:
         return Target(folder(target), Path(target).resolve().name)
     hint = nearest(target, names())
     raise ValueError(
-        f"{target}: expected file.py:Name, package.module:Name, a model's folder, transformers:ClassName, or a model by "
+        f"{target}: expected file.py:Name, package.module:Name, a folder, transformers:ClassName, or a model by "
         f"name{'; ' + hint if hint.startswith('did you mean') else ''}"
     )
 

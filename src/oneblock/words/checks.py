@@ -51,4 +51,4 @@ def explained(code: str, lang: str = "en") -> Asked:
         raise ValueError(f"check: no check is called {code!r}; {nearest(code, CHECKS)}")
     if lang not in LANGUAGES:
         raise ValueError(f"language: expected en or zh, got {lang!r}")
-    return Asked(*CHECKS[code][LANGUAGES.index(lang)])  # type: ignore[arg-type]
+    return Asked(*CHECKS[code][LANGUAGES.index(lang)])

@@ -4,9 +4,11 @@ CHECKS_OF_CACHES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "OB501": (
         (
             "Token by token with a cache equals all tokens at once",
-            "Keys cached before they are rotated, positions that begin again, a bias of the wrong query, a cache nobody reads.",
+            "Keys cached before they are rotated, positions that begin again, a bias of the wrong query, a cache "
+            "nobody reads.",
             "candle #899: a relative bias computed for query 0 once a cache is present.",
-            "A text is answered at once and token by token, in float64; the first module is named that takes the same for a "
+            "A text is answered at once and token by token, in float64; the first module is named that takes the "
+            "same for a "
             "token and gives something else.",
             "Rounding: what shrinks with precision is no fault.",
             "Count positions, masks and biases from the cache's length.",
@@ -23,10 +25,13 @@ CHECKS_OF_CACHES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "OB502": (
         (
             "A prompt in parts equals the prompt at once",
-            "is_causal=True with fewer queries than keys, which aligns to the first key; a square mask; no mask with a cache.",
-            "meta-llama/llama #899: the second chunk of a prompt; torch #108108: is_causal with fewer queries than keys.",
+            "is_causal=True with fewer queries than keys, which aligns to the first key; a square mask; no mask "
+            "with a cache.",
+            "meta-llama/llama #899: the second chunk of a prompt; torch #108108: is_causal with fewer queries "
+            "than keys.",
             "Parts of 2 and 3, of 1 and of 3 tokens, then the rest; asked only where token by token is right.",
-            "Modules that take a single new token only, if they say so by an error of their own: that is reported as one.",
+            "Modules that take a single new token only, if they say so by an error of their own: that is "
+            "reported as one.",
             "Query i of a part sees keys up to past + i.",
         ),
         (
@@ -43,7 +48,8 @@ CHECKS_OF_CACHES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "A cache that was cut goes on like one that never held more",
             "A layer that is not cut, one token too many, crop(0) that keeps everything.",
             "transformers #47433: crop(0) kept everything, crop(-5) on 3 tokens kept one.",
-            "The cache of a text is cut to its beginning, which then goes on otherwise; also to nothing, and beyond its length.",
+            "The cache of a text is cut to its beginning, which then goes on otherwise; also to nothing, and "
+            "beyond its length.",
             "Caches that cannot be cut, and rolling ones that refuse.",
             "Cut keys, values and counts of every layer.",
         ),
@@ -77,9 +83,11 @@ CHECKS_OF_CACHES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "OB505": (
         (
             "A second text is answered as if it came first",
-            "State left in the module or in a default argument, reset() that forgets too little, caches that share tensors.",
+            "State left in the module or in a default argument, reset() that forgets too little, caches that "
+            "share tensors.",
             "transformers #30670: a static cache used again, its stale slots visible.",
-            "Two texts one after the other in one module and in fresh ones; reset; an older cache continued after a newer text.",
+            "Two texts one after the other in one module and in fresh ones; reset; an older cache continued "
+            "after a newer text.",
             "Caches that are objects may be filled in place.",
             "Make the cache per text, or empty it wholly.",
         ),
@@ -97,7 +105,8 @@ CHECKS_OF_CACHES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "Left-padded rows go on from their own positions",
             "One position for all rows while decoding; the mask forgotten once there is a cache.",
             "unsloth #3699: batched generation was garbage while single prompts were fine.",
-            "One row of two begins with padding; with a cache every real token is answered as without, also with positions given.",
+            "One row of two begins with padding; with a cache every real token is answered as without, also with "
+            "positions given.",
             "A constant shift of rotary positions, the same in every step.",
             "Positions and mask per row, from the mask over past and new tokens.",
         ),
@@ -113,7 +122,8 @@ CHECKS_OF_CACHES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "OB507": (
         (
             "Beyond its window a cache gives what the whole text gives",
-            "A single token that sees the whole cache; a prompt longer than the window whose early tokens see later keys.",
+            "A single token that sees the whole cache; a prompt longer than the window whose early tokens see "
+            "later keys.",
             "nanochat #452: the single-token path; litgpt #2182: a ring buffer written before attention.",
             "Texts of twice the window, token by token, after a prompt longer than the window, and in parts.",
             "Windows wider than 24 tokens are not asked: give a small model.",

@@ -16,7 +16,8 @@ CHECKS_OF_LEAKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "任何词元都看不到后面的词元",
             "因果掩码缺失、错位或不完整；归一化、卷积或缓存触及后面的位置。",
             "把 nn.TransformerEncoder 当解码器使用；某大型库的四个解码器连续九个版本如此（2026）。",
-            "对每个位置：替换它及之后的词元，之前的输出都不得改变，评估与训练模式都测。指出第一个操作数在该位置之前一致而结果不一致的运算。",
+            "对每个位置：替换它及之后的词元，之前的输出都不得改变，评估与训练模式都测。"
+            "指出第一个操作数在该位置之前一致而结果不一致的运算。",
             "编码器；以及用 --as encoder 说明的前缀模型。",
             "在每一层的 softmax 之前隐藏后面的键，或使用 is_causal=True。",
         ),
@@ -62,7 +63,8 @@ CHECKS_OF_LEAKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "Documents that share a row know nothing of each other",
             "Packing with attention, a convolution or a shift across the border.",
             "bionemo-recipes #1449: targets and attention across the borders of packed texts.",
-            "Two documents in a row, by ids or by positions that begin again: no weight crosses, and changing one moves nothing "
+            "Two documents in a row, by ids or by positions that begin again: no weight crosses, and changing "
+            "one moves nothing "
             "in the other.",
             "Modules that take neither; modules in which positions that begin again separate nothing anywhere.",
             "Hide keys of other documents in every layer.",

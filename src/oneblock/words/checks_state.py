@@ -4,7 +4,8 @@ CHECKS_OF_STATE: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "OB401": (
         (
             "Eval mode is not random",
-            "F.dropout without its training flag, a constant dropout_p, a mode that is not handed on, noise in forward.",
+            "F.dropout without its training flag, a constant dropout_p, a mode that is not handed on, noise in "
+            "forward.",
             "nanoGPT's fused attention (2023); timm, wenet and V-JEPA 2 with dropout_p in the fused kernel.",
             "Two runs in eval mode from two states of the random generator; the first draw is named.",
             "Draws that change nothing (OB404 speaks of them).",

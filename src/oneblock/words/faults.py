@@ -39,4 +39,4 @@ def spoken(name: str, lang: str) -> tuple[str, str]:
         raise ValueError(f"fault: no words for {name!r}; {nearest(name, FAULTS)}")
     if lang not in LANGUAGES:
         raise ValueError(f"language: expected en or zh, got {lang!r}")
-    return FAULTS[name][LANGUAGES.index(lang)]  # type: ignore[arg-type]
+    return FAULTS[name][LANGUAGES.index(lang)]

@@ -4,7 +4,8 @@ CACHES: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "cache.differs": (
         (
             "With a cache the answer at position {position} is another than without ({moved}, in float64).",
-            "Put keys and values into the cache after they are rotated, in order; count positions, biases and masks from the cache's length.",
+            "Put keys and values into the cache after they are rotated, in order; count positions, biases and "
+            "masks from the cache's length.",
         ),
         (
             "使用缓存时位置 {position} 的输出与不用缓存时不同（相差 {moved}，float64）。",
@@ -13,7 +14,8 @@ CACHES: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     ),
     "cache.positions": (
         (
-            "With a cache positions begin at 0 again unless they are given: the answer at {position} differs by {moved}.",
+            "With a cache positions begin at 0 again unless they are given: the answer at {position} differs by "
+            "{moved}.",
             "Begin at the cache's length: positions = arange(past, past + length).",
         ),
         (
@@ -34,7 +36,8 @@ CACHES: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "cache.fails": (
         (
             "{tokens} new tokens on top of a cache of {past} fail: {said}",
-            "Make the mask (new tokens, past + new tokens), its last row seeing everything, and add positions of the new tokens only.",
+            "Make the mask (new tokens, past + new tokens), its last row seeing everything, and add positions of "
+            "the new tokens only.",
         ),
         (
             "缓存中已有 {past} 个词元时再输入 {tokens} 个新词元会报错：{said}",
@@ -55,16 +58,19 @@ CACHES: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
         (
             "{tokens} tokens at once on top of {past} in the cache are answered otherwise than in one text "
             "(position {position}, {moved}).",
-            "The mask of a part is aligned to its end: query i sees keys up to past + i. is_causal=True aligns to the start; give a mask.",
+            "The mask of a part is aligned to its end: query i sees keys up to past + i. is_causal=True aligns "
+            "to the start; give a mask.",
         ),
         (
             "缓存中有 {past} 个词元时一次输入 {tokens} 个，输出与整段输入时不同（位置 {position}，相差 {moved}）。",
-            "分块的掩码应与末端对齐：第 i 个查询可见 past + i 及之前的键。is_causal=True 与起点对齐，此时请显式给出掩码。",
+            "分块的掩码应与末端对齐：第 i 个查询可见 past + i 及之前的键。is_causal=True 与起点对齐，"
+            "此时请显式给出掩码。",
         ),
     ),
     "chunk.leak": (
         (
-            "{tokens} tokens at once on top of {past} in the cache see each other's future (position {position}, {moved}).",
+            "{tokens} tokens at once on top of {past} in the cache see each other's future (position {position}, "
+            "{moved}).",
             "With a cache a part needs a mask too: query i sees keys up to past + i, no further.",
         ),
         (
@@ -105,7 +111,8 @@ CACHES: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "reorder.differs": (
         (
             "After its rows are reordered the cache goes on with the wrong texts ({moved}; {said}).",
-            "Reorder keys and values of every layer along the batch axis: x.index_select(0, rows), and what counts per row.",
+            "Reorder keys and values of every layer along the batch axis: x.index_select(0, rows), and what "
+            "counts per row.",
         ),
         (
             "缓存的行重新排序后，续写用的是错误的文本（相差 {moved}；{said}）。",
@@ -135,7 +142,8 @@ CACHES: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "reuse.shared": (
         (
             "A cache is changed by what is asked with another one, or by a second step from the same one ({moved}).",
-            "Give every text its own tensors: no class attribute, no buffer of the module, no writing into a tuple that was handed out.",
+            "Give every text its own tensors: no class attribute, no buffer of the module, no writing into a "
+            "tuple that was handed out.",
         ),
         (
             "一个缓存会被别的提问（或从同一缓存出发的另一步）改变（相差 {moved}）。",
@@ -166,10 +174,12 @@ CACHES: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
         (
             "Beyond the window of {window} the cached answer is another than without a cache "
             "({tokens} tokens after {past}; position {position}, {moved}).",
-            "Show a step the last {window} tokens only; let a long prompt attend to all its keys with a banded mask, then keep the tail.",
+            "Show a step the last {window} tokens only; let a long prompt attend to all its keys with a banded "
+            "mask, then keep the tail.",
         ),
         (
-            "超出长度为 {window} 的窗口后，使用缓存的输出与不用时不同（{past} 个之后的 {tokens} 个词元；位置 {position}，相差 {moved}）。",
+            "超出长度为 {window} 的窗口后，使用缓存的输出与不用时不同（{past} 个之后的 {tokens} 个词元；位置 "
+            "{position}，相差 {moved}）。",
             "每一步只让它看到最后 {window} 个词元；长提示先用带状掩码关注全部键，再保留末尾。",
         ),
     ),

@@ -23,7 +23,8 @@ JOINED: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     ),
     "norm.batchnorm": (
         (
-            "A batch norm (input {shape}): what a token becomes depends on other texts and positions, padding included.",
+            "A batch norm (input {shape}): what a token becomes depends on other texts and positions, padding "
+            "included.",
             "Use nn.LayerNorm or nn.RMSNorm over the features.",
         ),
         (
@@ -33,7 +34,8 @@ JOINED: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     ),
     "norm.outside": (
         (
-            "Epsilon ({epsilon}) is added after the root ({count} norms): at a deviation of 0.001 the result is off {times}-fold.",
+            "Epsilon ({epsilon}) is added after the root ({count} norms): at a deviation of 0.001 the result is "
+            "off {times}-fold.",
             "Divide by sqrt(variance + epsilon): nn.LayerNorm, nn.RMSNorm.",
         ),
         (

@@ -24,7 +24,8 @@ LEAKS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "batch.mask": (
         (
             "Hiding tokens of one text of a batch changes another text by {moved}.",
-            "Give every row its own mask, (batch, 1, 1, keys): not the first row's, and not one repeated in another order than the heads.",
+            "Give every row its own mask, (batch, 1, 1, keys): not the first row's, and not one repeated in "
+            "another order than the heads.",
         ),
         (
             "隐藏批次中一条文本的词元会使另一条文本变化 {moved}。",
@@ -33,11 +34,14 @@ LEAKS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     ),
     "causal.gradient": (
         (
-            "The future leaks in the gradient: position {seen} has a gradient ({share} of the largest) for token {position}, though not in the value.",
-            "Look for straight-through tricks (x + (y - y.detach())) and custom backward functions that pass over later tokens.",
+            "The future leaks in the gradient: position {seen} has a gradient ({share} of the largest) for token "
+            "{position}, though not in the value.",
+            "Look for straight-through tricks (x + (y - y.detach())) and custom backward functions that pass "
+            "over later tokens.",
         ),
         (
-            "未来信息经梯度泄漏：位置 {seen} 对第 {position} 个词元有梯度（为最大梯度的 {share}），输出值上却看不出来。",
+            "未来信息经梯度泄漏：位置 {seen} 对第 {position} 个词元有梯度（为最大梯度的 {share}），"
+            "输出值上却看不出来。",
             "检查直通技巧 x + (y - y.detach()) 和自定义反向函数，它们不应涉及后面的词元。",
         ),
     ),
@@ -54,7 +58,8 @@ LEAKS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "document.leak": (
         (
             "Documents that share a row see each other ({moved}).",
-            "Hide keys of other documents in every layer: documents[:, :, None] == documents[:, None, :], together with the causal mask.",
+            "Hide keys of other documents in every layer: documents[:, :, None] == documents[:, None, :], "
+            "together with the causal mask.",
         ),
         (
             "同一行里的不同文档相互可见（{moved}）。",
@@ -64,7 +69,8 @@ LEAKS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "source.swapped": (
         (
             "Cross-attention is the wrong way round: queries come from the source, keys and values from the target.",
-            "Queries from the decoder's stream, keys and values from the encoder's output: attention(query=x, key=memory, value=memory).",
+            "Queries from the decoder's stream, keys and values from the encoder's output: attention(query=x, "
+            "key=memory, value=memory).",
         ),
         (
             "交叉注意力接反了：查询来自源端，键和值来自目标端。",
@@ -123,7 +129,8 @@ LEAKS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     ),
     "source.cut": (
         (
-            "Cross-attention sees {keys} of the {of} tokens of the source for a target of {length}: another number for another.",
+            "Cross-attention sees {keys} of the {of} tokens of the source for a target of {length}: another "
+            "number for another.",
             "Do not cut the encoder's output to the target's length.",
         ),
         (
@@ -134,7 +141,8 @@ LEAKS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "source.partly": (
         (
             "The query at position {position} cannot see token {token} of {of} of the source.",
-            "Let every query see all real tokens of the source: no causal mask in cross-attention, no cut to the target's length.",
+            "Let every query see all real tokens of the source: no causal mask in cross-attention, no cut to the "
+            "target's length.",
         ),
         (
             "位置 {position} 的查询看不到源文本的第 {token} 个词元（共 {of} 个）。",

@@ -4,12 +4,14 @@ STATE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "dropout.eval": (
         (
             "Dropout is active in eval mode: two runs differ by {moved}.",
-            "Drop only in train mode: nn.Dropout, F.dropout(x, p, self.training), or dropout_p=p if self.training else 0.0; "
+            "Drop only in train mode: nn.Dropout, F.dropout(x, p, self.training), or dropout_p=p if "
+            "self.training else 0.0; "
             "call model.eval().",
         ),
         (
             "评估模式下 dropout 仍然生效：两次运行相差 {moved}。",
-            "只在训练模式下丢弃：nn.Dropout、F.dropout(x, p, self.training)，或 dropout_p=p if self.training else 0.0；并调用 model.eval()。",
+            "只在训练模式下丢弃：nn.Dropout、F.dropout(x, p, self.training)，或 dropout_p=p if self.training "
+            "else 0.0；并调用 model.eval()。",
         ),
     ),
     "random.eval": (
@@ -44,7 +46,8 @@ STATE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     ),
     "random.drawn": (
         (
-            "Eval mode draws from torch's random generator ({operation}) and does not use it: runs change what comes after.",
+            "Eval mode draws from torch's random generator ({operation}) and does not use it: runs change what "
+            "comes after.",
             "Draw only in train mode, or from a torch.Generator of your own.",
         ),
         (
@@ -100,13 +103,15 @@ STATE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
         ),
         (
             "dropout 为 0 时，训练与评估模式仍相差 {moved}：两种模式计算的内容不同。",
-            "self.training 只应控制 dropout；torch 的快速路径可用 torch.backends.mha.set_fastpath_enabled(False) 关闭。",
+            "self.training 只应控制 dropout；torch 的快速路径可用 torch.backends.mha.set_fastpath_enabled(False) "
+            "关闭。",
         ),
     ),
     "paths.compiled": (
         (
             "Compiled, the module answers otherwise, by {moved}.",
-            "Make the same computation under torch.compiler.is_compiling() and without; keep no Python numbers that change.",
+            "Make the same computation under torch.compiler.is_compiling() and without; keep no Python numbers "
+            "that change.",
         ),
         (
             "编译后模块的输出不同，相差 {moved}。",

@@ -33,7 +33,8 @@ STORED: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     ),
     "saved.prefix": (
         (
-            "{count} saved names carry the wrapper's prefix {prefix}: they load into nothing that is not wrapped alike.",
+            "{count} saved names carry the wrapper's prefix {prefix}: they load into nothing that is not wrapped "
+            "alike.",
             "Save the module inside: model._orig_mod or model.module; or compile in place with model.compile().",
         ),
         (
@@ -73,7 +74,8 @@ STORED: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     ),
     "adapter.start": (
         (
-            "The adapter does not start at zero: neither {down} nor {up} is 0, the model is another before it has learnt.",
+            "The adapter does not start at zero: neither {down} nor {up} is 0, the model is another before it "
+            "has learnt.",
             "Start one of the two at zero: nn.init.zeros_(B).",
         ),
         (
