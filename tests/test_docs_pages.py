@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from oneblock.check import CHECKS
+from oneblock.words.checks import explained
+
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ("by-hand.md", "notes.md")
 LABS = ("N16", "N21", "E12")
@@ -20,6 +23,16 @@ def test_N11_E06_every_number_of_a_page_is_computed(lang: str, page: str) -> Non
     found = doctest.testfile(str(DOCS / lang / page), module_relative=False, encoding="utf-8")
     assert found.attempted > 15
     assert found.failed == 0
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_page_of_checks_runs_and_lists_every_check(lang: str) -> None:
+    page = DOCS / lang / "check.md"
+    found = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert found.attempted > 10
+    assert found.failed == 0
+    rows = re.findall(r"^\| (OB\d+) \| `([a-z-]+)` \| (.+) \|$", page.read_text("utf-8"), re.M)
+    assert rows == [(code, CHECKS[code].name, explained(code, lang).title) for code in sorted(CHECKS)]
 
 
 @pytest.mark.parametrize("page", PAGES)
