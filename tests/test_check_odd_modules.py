@@ -12,8 +12,8 @@ from check_corpus.hosts import HOSTS
 from check_corpus.plant import seeded
 from oneblock.check import Ask, check
 from oneblock.check.asked import Check
+from oneblock.check.copies import bare, copied
 from oneblock.check.finding import Skipped
-from oneblock.check.subject import bare
 
 
 def model() -> nn.Module:
@@ -94,3 +94,28 @@ def test_a_question_of_another_precision_and_of_some_rows() -> None:
     ask = Ask(torch.ones(3, 2, 4), real=torch.ones(3, 2, dtype=torch.bool))
     assert ask.to(torch.float64).tokens.dtype == torch.float64
     assert ask.rows([0, 2]).tokens.shape == (2, 2, 4)
+
+
+class Remembers(nn.Module):
+    """Calls its parts through a function made in `__init__`, which a deep copy would share with the original."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.token, self.up, self.drop = nn.Embedding(11, 8), nn.Linear(8, 8), nn.Dropout(0.5)
+        up, drop = self.up, self.drop
+        self.feed = lambda x: drop(up(x).relu())
+
+    def forward(self, ids: Tensor, token_type_ids: Tensor) -> Tensor:
+        if bool((token_type_ids == 1).all()):
+            return self.feed(self.token(ids))  # type: ignore[no-any-return]
+        raise ValueError("expected sentence 1")
+
+
+def test_functions_that_a_copy_holds_use_the_copy() -> None:
+    module = Remembers().train()
+    twin = copied(module).eval().double()
+    ids = torch.ones(1, 3, dtype=torch.long)
+    y = twin(ids, ids)
+    assert y.dtype == torch.float64
+    assert torch.equal(y, twin(ids, ids))
+    assert check(module, only=["dropout-eval", "unused", "batch"]).passed == ("batch", "dropout-eval", "unused")

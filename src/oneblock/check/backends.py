@@ -40,7 +40,7 @@ def back_ends(subject: Subject) -> list[tuple[str, Switch]]:
             found += [
                 (kernel, lambda name=name, kernel=kernel, held=holders: put(list(held.values()), name, kernel))
                 for kernel in KERNELS
-                if own != {kernel}
+                if own != {kernel} and getattr(twin, f"_supports_{kernel}", True)
             ]
             break
     for name in BY_FLAG:

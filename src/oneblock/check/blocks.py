@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from oneblock.check.adapter import Ask
 from oneblock.check.asked import CannotAskError
+from oneblock.check.copies import copied
 from oneblock.check.sites import sites
-from oneblock.check.subject import Subject, copied, gap
+from oneblock.check.subject import Subject, gap
 
 LISTS = (nn.ModuleList, nn.Sequential)
 

@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 from oneblock.check.asked import CannotAskError, asks
 from oneblock.check.check_start import trained
+from oneblock.check.copies import copied, shake, undisturbed
 from oneblock.check.draws import undropped
 from oneblock.check.finding import Fault, Where
-from oneblock.check.subject import Subject, copied, fault, gap, shake, undisturbed
+from oneblock.check.subject import Subject, fault, gap
 
 MERGE = ("merge", "merge_weights", "merge_adapter", "merge_lora", "fuse")
 UNMERGE = ("unmerge", "unmerge_weights", "unmerge_adapter", "unmerge_lora", "unfuse")

@@ -12,8 +12,9 @@ from oneblock.check.adapter import Ask
 from oneblock.check.asked import CannotAskError, asks
 from oneblock.check.cached import Parting, declared_window, filled, in_parts, needs_cache, needs_steps, short
 from oneblock.check.caches import cropper, cuts, reorderer, twin
+from oneblock.check.copies import copied
 from oneblock.check.finding import Fault
-from oneblock.check.subject import Subject, copied, fault, gap
+from oneblock.check.subject import Subject, fault, gap
 
 ROWS = (2, 0, 0)
 """Row i goes on from this one."""

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from oneblock.check.asked import CannotAskError, asks
+from oneblock.check.copies import copied
 from oneblock.check.finding import Fault, Where
-from oneblock.check.subject import Subject, copied, fault, gap
+from oneblock.check.subject import Subject, fault, gap
 
 STEPS = 3
 MOST = 3

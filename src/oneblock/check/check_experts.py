@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from oneblock.check.asked import CannotAskError, asks
 from oneblock.check.check_dead import gradients, moved
+from oneblock.check.copies import copied
 from oneblock.check.finding import Fault, Where
 from oneblock.check.reply import parts
-from oneblock.check.subject import Subject, copied, fault, gap
+from oneblock.check.subject import Subject, fault, gap
 from oneblock.check.watch import Operation
 
 AUXILIARY = ("aux", "balanc", "router", "z_loss", "load")

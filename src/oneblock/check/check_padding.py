@@ -12,6 +12,7 @@ from torch import nn
 
 from oneblock.check.adapter import Ask
 from oneblock.check.asked import CannotAskError, asks
+from oneblock.check.copies import copied
 from oneblock.check.finding import Fault, Severity
 from oneblock.check.locate import place
 from oneblock.check.padding import (
@@ -25,7 +26,7 @@ from oneblock.check.padding import (
     shown,
     two_fillings,
 )
-from oneblock.check.subject import Subject, copied, fault, gap
+from oneblock.check.subject import Subject, fault, gap
 
 
 @asks("OB201", "padding")

@@ -14,10 +14,11 @@ from oneblock.check.adapter import Ask
 from oneblock.check.asked import CannotAskError, asks
 from oneblock.check.check_leaks import batch_mates
 from oneblock.check.check_state import within
+from oneblock.check.copies import copied
 from oneblock.check.draws import drawn, operations_of, undropped
 from oneblock.check.finding import Fault, Where
 from oneblock.check.locate import first, place
-from oneblock.check.subject import Subject, copied, fault, gap
+from oneblock.check.subject import Subject, fault, gap
 from oneblock.check.watch import COPIES, VIEWS, Operation, watching
 
 MOST = 160

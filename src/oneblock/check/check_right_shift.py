@@ -13,9 +13,10 @@ from torch import Tensor
 from oneblock.check.adapter import Ask
 from oneblock.check.asked import CannotAskError, asks
 from oneblock.check.convention import Convention
+from oneblock.check.copies import undisturbed
 from oneblock.check.finding import Fault
 from oneblock.check.reply import read
-from oneblock.check.subject import Subject, fault, gap, undisturbed
+from oneblock.check.subject import Subject, fault, gap
 
 
 def from_labels(subject: Subject, ask: Ask) -> Tensor:

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from oneblock.check.asked import CannotAskError, asks
+from oneblock.check.copies import copied, undisturbed
 from oneblock.check.finding import Fault, Where
-from oneblock.check.subject import Subject, copied, fault, undisturbed
+from oneblock.check.subject import Subject, fault
 
 FAR = 1.5
 """Nats above ln(vocab) that are far: logits that spread by about 1.7."""

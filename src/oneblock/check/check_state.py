@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import torch
 
 from oneblock.check.asked import CannotAskError, asks
+from oneblock.check.copies import copied
 from oneblock.check.draws import drawn, drops, generator_moves, operations_of, rates, seeded
 from oneblock.check.finding import Fault, Where
 from oneblock.check.locate import Same, first, place
-from oneblock.check.subject import Subject, copied, fault, gap
+from oneblock.check.subject import Subject, fault, gap
 from oneblock.check.watch import watching
 
 SAME = 1e-7

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from oneblock.check.asked import CannotAskError, asks
+from oneblock.check.copies import copied, shake, undisturbed
 from oneblock.check.finding import Fault, Where
-from oneblock.check.subject import Subject, copied, fault, gap, shake, undisturbed
+from oneblock.check.subject import Subject, fault, gap
 
 WRAPPERS = ("OptimizedModule", "DataParallel", "DistributedDataParallel", "FullyShardedDataParallel")
 PREFIXES = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")

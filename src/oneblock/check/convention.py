@@ -12,10 +12,10 @@ import torch
 from torch import nn
 
 from oneblock.check.adapter import Answer, Ask, Field
+from oneblock.check.copies import undisturbed
 from oneblock.check.masks import FORMS, square
 from oneblock.check.reply import read
 from oneblock.check.sizes import Sizes
-from oneblock.check.subject import undisturbed
 
 LENGTH = 6
 """Tokens in the texts that conventions are tried with."""
@@ -62,8 +62,9 @@ class Convention:
     held: Held | None = None
     documents: str | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    zeros: tuple[str, ...] = ()
-    """Arguments that are given a zero for every token."""
+    segments: tuple[str, ...] = ()
+    """Arguments that are given `segment` for every token."""
+    segment: int = 1
     by_id: tuple[str, ...] = ()
     """Texts ("tokens", "source") whose padding the module tells by its id."""
     pad: int = 0
@@ -76,7 +77,7 @@ class Convention:
         ask = self.padded(ask)
         found: dict[str, Any] = dict(self.fixed)
         found |= dict.fromkeys((self.tokens, *self.same), turn(ask.tokens))
-        found |= dict.fromkeys(self.zeros, torch.zeros_like(turn(ask.tokens), dtype=torch.long))
+        found |= dict.fromkeys(self.segments, torch.full(turn(ask.tokens).shape[:2], self.segment))
         if self.source is not None:
             found[self.source] = turn(ask.source) if ask.source is not None else None
         pairs = [(self.real, ask.real, ask.tokens), (self.source_real, ask.source_real, ask.source)]

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from oneblock.check.adapter import Ask
-from oneblock.check.subject import Subject, copied, undisturbed
+from oneblock.check.copies import copied, undisturbed
+from oneblock.check.subject import Subject
 from oneblock.check.watch import Operation, watching
 
 DROPS = frozenset(["bernoulli", "native_dropout", "feature_dropout", "alpha_dropout", "dropout"])

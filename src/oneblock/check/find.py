@@ -13,13 +13,14 @@ from torch import nn
 from oneblock.check import names
 from oneblock.check.adapter import Adapter, Ask, Kind
 from oneblock.check.convention import LENGTH, Convention, attempt, questions
+from oneblock.check.copies import bare, copied
 from oneblock.check.example import Example
 from oneblock.check.find_caches import cached
 from oneblock.check.find_kind import kind_of
 from oneblock.check.find_masks import masked
 from oneblock.check.masks import FORMS
 from oneblock.check.sizes import Sizes, sizes_of
-from oneblock.check.subject import bare, copied, gap
+from oneblock.check.subject import gap
 from oneblock.check.watch import watching
 
 
@@ -55,11 +56,12 @@ def first_call(
 ) -> tuple[Convention, Sizes]:
     """The first way of calling that works: ids or vectors, with or without a source, at one of the likely widths."""
     said: list[str] = []
-    for way in names.ways(parameters, sizes, example):
+    tries = (replace(one, until=until) for one in names.ways(parameters, sizes, example))
+    for way in (replace(one, segment=n) for one in tries for n in ((1, 0) if one.segments else (1,))):
         for one in sizes.widths(way.ids, way.source_ids if way.source else None):
             try:
-                attempt(twin, replace(way, until=until), questions(way, one))
-                return replace(way, until=until), one
+                attempt(twin, way, questions(way, one))
+                return way, one
             except TimeoutError:
                 raise
             except Exception as error:

@@ -10,7 +10,19 @@ from oneblock.check.adapter import Ask, Kind
 from oneblock.check.convention import LENGTH, Convention, attempt, questions
 from oneblock.check.sizes import Sizes
 from oneblock.check.subject import gap
-from oneblock.check.watch import watching
+from oneblock.check.watch import VIEWS, Operation, watching
+
+MASKING = (
+    "where",
+    "masked_fill",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_not",
+    "logical_and",
+    "logical_or",
+    "logical_not",
+)
+"""Operations on what is True where one may, or must not, look."""
 
 
 def kind_of(
@@ -56,11 +68,25 @@ def triangles(twin: nn.Module, way: Convention, ask: Ask) -> str:
     with watching(twin) as watch:
         attempt(twin, way, ask)
     for one in watch.operations:
-        if one.name in ("tril", "triu") or (one.name in ("lt", "gt", "le", "ge") and square_triangle(one.result)):
+        compared = one.name in ("lt", "gt", "le", "ge") and square_triangle(one.result)
+        if one.name in ("tril", "triu") or (compared and masks(one, watch.operations)):
             return one.name
         if one.name.startswith("_scaled_dot_product") and any(x is True for x in one.arguments):
             return "is_causal"
     return ""
+
+
+def masks(one: Operation, operations: list[Operation]) -> bool:
+    """Whether a comparison is used as a mask, and not counted with, as buckets of distances are."""
+    seen = {one.number}
+    for user in operations[one.number + 1 :]:
+        if seen.isdisjoint(user.sources):
+            continue
+        if user.name in MASKING:
+            return True
+        if user.name in VIEWS:
+            seen.add(user.number)
+    return False
 
 
 def square_triangle(x: Tensor) -> bool:

@@ -50,7 +50,7 @@ REAL_OF_SOURCE = (
     "enc_mask", "mask",
 )  # fmt: skip
 SEGMENTS = re.compile(r"segment|token_type|type_ids|seg_")
-"""Names of arguments that say which sentence a token belongs to: all are given 0."""
+"""Names of arguments that say which sentence a token belongs to: all are given the same."""
 SOURCE_LIKE = re.compile(r"^(src|source|enc)")
 TARGET_LIKE = re.compile(r"^(trg|tgt|target|dec)")
 PAD_ID = re.compile(r"pad(ding)?_?(idx|id|token_id|token|index)$")
@@ -63,14 +63,14 @@ def ways(parameters: Mapping[str, inspect.Parameter], sizes: Sizes, example: Exa
     fixed = held_past(parameters) | dict(example.fixed)
     free = {name: one for name, one in parameters.items() if name not in fixed}
     needed = [name for name, one in free.items() if one.default is inspect.Parameter.empty]
-    zeros = tuple(name for name in needed if SEGMENTS.search(name))
-    required = [name for name in needed if name not in zeros]
+    segments = tuple(name for name in needed if SEGMENTS.search(name))
+    required = [name for name in needed if name not in segments]
     both = pair(free, required)
     kinds = [example.ids] if example.ids is not None else [True, False] if sizes.embeds else [False, True]
     if both:
         source, target = both
         for ids in kinds:
-            yield Convention(target, ids, source=source, source_ids=ids, zeros=zeros, fixed=fixed)
+            yield Convention(target, ids, source=source, source_ids=ids, segments=segments, fixed=fixed)
         yield Convention(target, True, source=source, source_ids=False, fixed=fixed)
     told = [example.tokens] if example.tokens in free else []
     single = told or [name for name in (*required, *TOKENS) if name in free][:3] or list(free)[:1]
@@ -78,7 +78,7 @@ def ways(parameters: Mapping[str, inspect.Parameter], sizes: Sizes, example: Exa
         same = tuple(other for other in required if other != name)
         if set(same) <= set(THRICE):
             for ids in kinds if not same else [False]:
-                yield Convention(name, ids, same=same, zeros=zeros, fixed=fixed)
+                yield Convention(name, ids, same=same, segments=segments, fixed=fixed)
     if both:
         for ids in kinds:
             yield Convention(both[1], ids, source=both[0], source_ids=ids, even=True, fixed=fixed)

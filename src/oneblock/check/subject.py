@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +12,7 @@ from torch import Tensor, nn
 
 from oneblock.check.adapter import Adapter, Answer, Ask
 from oneblock.check.asked import CannotAskError
+from oneblock.check.copies import copied, shake, undisturbed
 from oneblock.check.finding import Fault, Number, Severity, Where
 from oneblock.check.watch import Operation, watching
 
@@ -246,45 +245,3 @@ def gap(a: Tensor, b: Tensor) -> float:
     finite = b[b.isfinite()]
     found = float(apart.max()) / max(float(finite.abs().max()) if finite.numel() else 0.0, 1e-6)
     return found if found == found else float("inf")
-
-
-def bare(module: nn.Module) -> nn.Module:
-    """The module below what compiles or wraps it."""
-    while True:
-        inner = getattr(module, "_orig_mod", None)
-        if inner is None and type(module).__name__ in ("DataParallel", "DistributedDataParallel"):
-            inner = getattr(module, "module", None)
-        if not isinstance(inner, nn.Module):
-            return module
-        module = inner
-
-
-def copied(module: nn.Module) -> nn.Module:
-    """A deep copy, of what is below a wrapper. ValueError: a module that cannot be copied, with its own words."""
-    module = bare(module)
-    if any(x.is_meta for x in module.parameters()):
-        raise ValueError(
-            f"check: {type(module).__name__} is on the meta device, without numbers; give it weights first"
-        )
-    try:
-        return copy.deepcopy(module)
-    except Exception as error:
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ValueError(f"check: {type(module).__name__} cannot be copied ({said}); give a fresh instance") from error
-
-
-@torch.no_grad()
-def shake(module: nn.Module) -> None:
-    """Add noise to every weight, a third as wide as its own spread and never narrower than 0.02."""
-    for weight in module.parameters():
-        if weight.is_floating_point():
-            width = 0.3 * float(weight.float().std(unbiased=False)) if weight.numel() > 1 else 0.0
-            weight += max(width, 0.02) * torch.randn(weight.shape).to(weight)
-
-
-@contextmanager
-def undisturbed(seed: int) -> Iterator[None]:
-    """Random numbers from `seed` inside; the state of torch's generators is as before afterwards."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        yield
