@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,17 @@ from typing import Any
 import pytest
 
 import oneblock
+from check_corpus.hosts import HOSTS
+from check_corpus.plant import seeded
 from oneblock.check import CHECKS, check
+from oneblock.check.find import found
 from oneblock.check.formats import FORMATS, github, sarif, text
 from oneblock.cli import main
 from oneblock.words import language
 from oneblock.words.checks import CHECKS as WORDS
 from oneblock.words.checks import explained
 from oneblock.words.faults import FAULTS
+from oneblock.words.reasons import in_language
 
 SOURCE = """
 import torch
@@ -198,6 +203,23 @@ def test_every_fault_has_its_words_in_both_languages() -> None:
         filled = [sorted(fields(one)) for pair in said for one in pair]
         assert set(filled[2] + filled[3]) <= set(filled[0] + filled[1]), name  # English words are left out in Chinese
         assert all(one for pair in said for one in pair), name
+
+
+def test_every_reason_and_every_way_of_calling_has_its_chinese() -> None:
+    rooms = Path(oneblock.__file__).parent / "check"
+    literals: list[str] = []
+    for file in sorted(rooms.glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "CannotAskError":
+                (said,) = node.args
+                parts = said.values if isinstance(said, ast.JoinedStr) else [said]
+                literals.append("".join("x" if isinstance(part, ast.FormattedValue) else part.value for part in parts))
+    assert len(literals) > 60
+    assert [said for said in literals if in_language(said, "zh") == said] == []
+    for name in ("gpt", "torch transformer", "our bert", "reader", "sorter"):
+        told = found(seeded(HOSTS[name].make)).told
+        assert [said for said in told if in_language(said, "zh") == said] == []
+        assert [in_language(said, "en") for said in told] == list(told)
 
 
 def fields(template: str) -> set[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from oneblock.check.finding import SEVERITIES, Fault, Report
 from oneblock.words import label
 from oneblock.words.checks import explained
+from oneblock.words.reasons import in_language
 
 LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 """Severity -> what the host of code calls it."""
@@ -19,14 +20,16 @@ def text(report: Report, lang: str = "en", told: bool = True) -> str:
     """A line per fault, as linters print them, its remedy below it; then what was skipped and the sum."""
     lines: list[str] = []
     if told:
-        lines.append(label("called", lang, report.subject, "; ".join(report.convention)))
+        lines.append(
+            label("called", lang, report.subject, "; ".join(in_language(line, lang) for line in report.convention))
+        )
         lines += [""] * bool(report.faults or report.skipped)
     for fault in report.faults:
         lines.append(f"{place(fault)}: {fault.severity} {fault.code} [{fault.check}] {fault.message(lang)}")
         lines.append(f"    {fault.remedy(lang)}")
     if report.skipped and told:
         lines += [""] * bool(report.faults)
-        lines += [label("skipped", lang, one.code, one.check, one.reason) for one in report.skipped]
+        lines += [label("skipped", lang, one.code, one.check, in_language(one.reason, lang)) for one in report.skipped]
     counts = [sum(fault.severity == level for fault in report.faults) for level in SEVERITIES]
     lines += [""] * bool(lines)
     lines.append(label("sum of checks", lang, *counts, len(report.passed), len(report.skipped)))
