@@ -31,8 +31,8 @@ from check_corpus.hosts import HOSTS
 from check_corpus.mutants import MUTANTS
 from check_corpus.plant import Mutant, seeded
 from oneblock.check import check
-from oneblock.check.convention import Convention
-from oneblock.check.find import found
+from oneblock.check.calling.convention import Convention
+from oneblock.check.calling.find import found
 from oneblock.check.subject import Subject
 from oneblock.files import write_file
 

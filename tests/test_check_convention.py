@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from check_corpus.hosts import HOSTS
 from check_corpus.plant import seeded
 from oneblock.check import Adapter, check
-from oneblock.check.example import read_example
-from oneblock.check.find import found
-from oneblock.check.masks import FORMS
+from oneblock.check.calling.example import read_example
+from oneblock.check.calling.find import found
+from oneblock.check.calling.masks import FORMS
 
 VOCAB = 23
 

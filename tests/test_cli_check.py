@@ -13,7 +13,7 @@ import oneblock
 from check_corpus.hosts import HOSTS
 from check_corpus.plant import seeded
 from oneblock.check import CHECKS, check
-from oneblock.check.find import found
+from oneblock.check.calling.find import found
 from oneblock.check.formats import FORMATS, github, sarif, text
 from oneblock.cli import main
 from oneblock.words import language
@@ -208,7 +208,7 @@ def test_every_fault_has_its_words_in_both_languages() -> None:
 def test_every_reason_and_every_way_of_calling_has_its_chinese() -> None:
     rooms = Path(oneblock.__file__).parent / "check"
     literals: list[str] = []
-    for file in sorted(rooms.glob("*.py")):
+    for file in sorted(rooms.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "CannotAskError":
                 (said,) = node.args

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from oneblock.check.adapter import Adapter, Answer, Ask
 from oneblock.check.asked import CannotAskError
+from oneblock.check.calling.adapter import Adapter, Answer, Ask
 from oneblock.check.copies import copied, shake, undisturbed
 from oneblock.check.finding import Fault, Number, Severity, Where
-from oneblock.check.watch import Operation, watching
+from oneblock.check.seeing.watch import Operation, watching
 
 LENGTHS = (7, 11, 13, 5, 6, 9)
 """Lengths to ask with: one that no width of the model equals, so that the axis of time is known by its size."""

@@ -11,11 +11,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from oneblock.check.adapter import KINDS, Adapter, Kind
 from oneblock.check.asked import CannotAskError, chosen
+from oneblock.check.calling.adapter import KINDS, Adapter, Kind
+from oneblock.check.calling.example import Example, read_example
+from oneblock.check.calling.find import found
 from oneblock.check.copies import bare
-from oneblock.check.example import Example, read_example
-from oneblock.check.find import found
 from oneblock.check.finding import Fault, Report, Skipped, ordered
 from oneblock.check.subject import Subject
 from oneblock.hint import nearest

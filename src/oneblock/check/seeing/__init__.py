@@ -1,0 +1,1 @@
+"""What goes on in a module: operations, attention, norms, caches, gradients; where two runs part."""

@@ -1,0 +1,78 @@
+"""A text of one token again and again: whatever differs between its places was brought in by the model's positions.
+
+Shapes: tokens (1, length); q, k, v (1, heads, length, head_dim).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from oneblock.check.asked import CannotAskError
+from oneblock.check.calling.adapter import Ask
+from oneblock.check.seeing.made import PRODUCTS
+from oneblock.check.seeing.sites import Site, sites
+from oneblock.check.seeing.watch import Operation
+from oneblock.check.subject import Subject, gap
+
+
+def same_token(subject: Subject, length: int | None = None) -> Ask:
+    """One token, `length` times; the source stays a text of many."""
+    if subject.adapter.vocab is None:
+        raise CannotAskError("the module takes vectors: whoever makes them adds the positions")
+    ask = subject.ask(1, length)
+    return ask.but(tokens=ask.tokens[:, :1].expand(-1, ask.length).contiguous())
+
+
+def monotone(
+    subject: Subject, dtype: torch.dtype = torch.float64, length: int | None = None, shaken: bool = True
+) -> tuple[Ask, list[Operation], list[Site]]:
+    """(the question, every operation, the sites where its tokens attend to each other)."""
+    key = ("monotone", dtype, length, shaken)
+    if key not in subject.memo:
+        ask = same_token(subject, length)
+        seen = subject.watched(ask, dtype, shaken=shaken)[1]
+        own = [one for one in sites(seen) if one.queries == one.keys == ask.length]
+        subject.memo[key] = ask, seen, own
+    found: tuple[Ask, list[Operation], list[Site]] = subject.memo[key]
+    return found
+
+
+def rows_differ(x: Tensor, axis: int = -2) -> float:
+    """How far the places of a text differ: 0 for a model that does not know where they are."""
+    return gap(x, x.narrow(axis, 0, 1).expand_as(x))
+
+
+def projection(number: int | None, operations: Sequence[Operation], length: int, steps: int = 24) -> Operation | None:
+    """The product with weights that vectors came from, through everything that was done to them since."""
+    while number is not None and steps:
+        one = operations[number]
+        if one.name in PRODUCTS and any(one.weights):
+            return one
+        bearing = [
+            source
+            for source, x in zip(one.sources, one.operands, strict=True)
+            if source is not None and length in x.shape and x.numel() >= one.result.numel() // 2
+        ]
+        number = bearing[0] if bearing else None
+        steps -= 1
+    return None
+
+
+def uniform(one: Operation | None, length: int) -> bool:
+    """Whether a projection gave the same vector at every place of the text, in whatever precision it ran."""
+    if one is None:
+        return False
+    x = one.result
+    axis = next((n for n, size in enumerate(x.shape) if size == length), None)
+    return axis is not None and rows_differ(x, axis) <= 64 * torch.finfo(x.dtype).eps
+
+
+def scores(site: Site) -> Tensor:
+    """q·k (…, length, length), grouped keys laid under their queries."""
+    q, k = site.q.double(), site.k.double()
+    if q.ndim == 4 and k.ndim == 4 and q.shape[1] != k.shape[1] and q.shape[1] % k.shape[1] == 0:
+        k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
+    return q @ k.transpose(-1, -2)
