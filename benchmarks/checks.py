@@ -24,6 +24,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_flatten
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -55,23 +56,34 @@ def arguments(module: nn.Module, kind: Any = None) -> dict[str, Any]:
 def pytest_torch(module: nn.Module, inputs: dict[str, Any]) -> set[str]:
     """The inference contract, invariances, a round trip and finite gradients of pytest-torch."""
     tool = import_module("pytest_torch")
-    failed = {one.name for one in tool.check_inference_contract(copy.deepcopy(module).eval(), inputs).failures}
+    plain = {name: x for name, x in inputs.items() if name not in ("labels", "targets", "use_cache")}
     asked: dict[str, Callable[[nn.Module], Any]] = {
+        "contract": lambda twin: tool.check_inference_contract(twin, inputs).raise_if_failed(),
         "layout": lambda twin: tool.assert_layout_invariant(twin, inputs),
-        "gradients": lambda twin: tool.assert_gradients_finite(twin, inputs),
-        "checkpoint": lambda twin: tool.assert_checkpoint_roundtrip(twin, inputs),
+        "gradients": lambda twin: tool.assert_gradients_finite(twin, inputs, lambda *found: squares(found)),
+        "checkpoint": lambda twin: tool.assert_checkpoint_roundtrip(lambda: copy.deepcopy(twin), inputs, model=twin),
     }
-    if "attention_mask" in inputs:
-        asked["padding"] = lambda twin: tool.assert_padding_invariant(twin, inputs)
-        asked["mask"] = lambda twin: tool.assert_mask_invariant(twin, inputs)
+    ids, mask = "input_ids", "attention_mask"
+    if ids in plain and mask in plain and set(plain) == {ids, mask}:
+        hidden = plain[mask].clone()
+        hidden[:, -2:] = 0
+        asked["padding"] = lambda twin: tool.assert_padding_invariant(twin, plain)
+        asked["mask"] = lambda twin: tool.assert_mask_invariant(twin, plain | {mask: hidden})
+    failed = set()
     for name, ask in asked.items():
         try:
             ask(copy.deepcopy(module).eval())
-        except AttributeError:
-            continue
         except Exception:
             failed.add(name)
     return failed
+
+
+def squares(found: Any) -> torch.Tensor:
+    """The mean square of all that a module answers with."""
+    flat = [
+        x for x in tree_flatten(found)[0] if isinstance(x, torch.Tensor) and x.is_floating_point() and x.requires_grad
+    ]
+    return torch.stack([x.square().mean() for x in flat]).sum()
 
 
 def torchtest2(module: nn.Module, inputs: dict[str, Any]) -> set[str]:
