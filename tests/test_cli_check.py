@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -237,3 +239,11 @@ def test_hostile_names_do_not_leave_their_line(model: Path) -> None:
     assert json.loads(sarif(report))
     assert text(report)
     assert set(FORMATS) == {"text", "json", "github", "sarif"}
+
+
+def test_help_is_there_without_torch() -> None:
+    lines = ("import sys", "from oneblock.cli import main", "try:", "    main(['check', '--help'])")
+    code = "\n".join((*lines, "except SystemExit:", "    sys.exit('torch' in sys.modules)"))
+    run_ = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run_.returncode == 0
+    assert "oneblock check model.py:MyTransformer" in run_.stdout

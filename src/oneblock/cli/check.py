@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from importlib import import_module
 from typing import Annotated, Any
 
-import torch
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from oneblock.check import CHECKS, SEVERITIES, check
-from oneblock.check.formats import FORMATS
-from oneblock.cli.target import resolved
-from oneblock.hint import nearest
-from oneblock.words import label, language
-from oneblock.words.checks import explained
+from oneblock.words import language
 
 EXAMPLE = "oneblock check model.py:MyTransformer"
 
@@ -66,51 +55,17 @@ def run(
     Exit codes: 0 nothing found at --fail-on or worse, 1 something found, 2 bad input.
     """
     spoken = language(lang)
+    asking = import_module("oneblock.cli.checking")  # torch, so not for --help
     if explain is not None:
-        print(explanation(explain, spoken))
+        print(asking.explanation(explain, spoken))
         return
     form = "json" if as_json else form
-    refused(target, form, fail_on)
-    arguments, example = an_object("--kwargs", kwargs), tensors(an_object("--inputs", inputs or "{}"))
-    with quiet():
-        found = resolved(str(target), arguments)
-        with progress() as told:
-            report = check(
-                found.module,
-                example or None,
-                kind=kind,  # type: ignore[arg-type]
-                only=only or (),
-                skip=skip or (),
-                timeout=timeout,
-                seed=seed,
-                reference=found.again,
-                progress=told,
-            )
-    said = FORMATS[form](report, spoken)
-    if said:
-        print(said)
-    raise typer.Exit(1 if report.at(fail_on) else 0)  # type: ignore[arg-type]
-
-
-def refused(target: str | None, form: str, fail_on: str) -> None:
-    """ValueError: nothing to check, or a word that is none of its choices."""
-    for name, value, known in (("--format", form, FORMATS), ("--fail-on", fail_on, SEVERITIES)):
-        if value not in known:
-            raise ValueError(f"{name}: no {value!r}; {nearest(value, known)}")
     if target is None:
         raise ValueError(f"check: expected something to check, got nothing; try: {EXAMPLE}")
-
-
-def explanation(code: str, lang: str) -> str:
-    """What a check is about."""
-    by_name = {one.name: one.code for one in CHECKS.values()}
-    code = by_name.get(code, code.upper())
-    if code not in CHECKS:
-        raise ValueError(f"--explain: no check is called {code!r}; {nearest(code, [*CHECKS, *by_name])}")
-    words = explained(code, lang)
-    parts = ("catches", "victims", "judged", "legal", "remedy")
-    lines = [f"{code} [{CHECKS[code].name}] {words.title}", ""]
-    return "\n".join([*lines, *(f"{label(f'check {part}', lang)}{getattr(words, part)}" for part in parts)])
+    asking.refused(form, fail_on)
+    arguments, example = an_object("--kwargs", kwargs), an_object("--inputs", inputs or "{}")
+    wanted = {"kind": kind, "only": only or (), "skip": skip or (), "timeout": timeout, "seed": seed}
+    raise typer.Exit(asking.ask(target, arguments, example, form, fail_on, spoken, wanted))
 
 
 def an_object(option: str, given: str) -> dict[str, Any]:
@@ -122,31 +77,3 @@ def an_object(option: str, given: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError(f"{option}: expected a JSON object, got {given!r}")
     return found
-
-
-def tensors(given: dict[str, Any]) -> dict[str, Any]:
-    """Lists of numbers as tensors. ValueError: lists that are no table of numbers."""
-    found = {}
-    for name, value in given.items():
-        try:
-            found[name] = torch.tensor(value) if isinstance(value, list) else value
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"--inputs: {name}: expected numbers in lists of one length ({error})") from error
-    return found
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Warnings of foreign code are not ours to print among findings."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-@contextmanager
-def progress() -> Iterator[Any]:
-    """A bar on stderr, and what moves it."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, of, name: bar.update(task, completed=done, total=of, description=name)
