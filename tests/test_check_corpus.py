@@ -6,10 +6,13 @@ import warnings
 
 import pytest
 
+import oneblock
 from check_corpus.hosts import HOSTS
 from check_corpus.mutants import MUTANTS
 from check_corpus.plant import Mutant, seeded
 from oneblock.check import check
+from oneblock.cli.tiny import tiny
+from oneblock.zoo import FAMILIES
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda one: f"{one.host}: {one.name}")
@@ -28,6 +31,13 @@ def test_the_host_lacks_the_fault(mutant: Mutant) -> None:
     options = dict(host.options) | mutant.options
     report = check(seeded(host.make), only=[mutant.check], **options)
     assert mutant.fault not in {fault.name for fault in report.faults}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_nothing_is_said_of_our_families(name: str) -> None:
+    report = check(seeded(lambda: oneblock.build(tiny(name, 97))))
+    assert [fault.message() for fault in report.faults] == []
+    assert [one.reason for one in report.skipped if one.reason.startswith("could not be asked")] == []
 
 
 @pytest.mark.parametrize("name", HOSTS)

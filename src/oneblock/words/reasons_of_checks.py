@@ -1,7 +1,7 @@
 """Chinese for why a question was not put to a module; {} is filled in."""
 
 REASONS: dict[str, str] = {
-    "a cache with a window refuses to be cut: {}": "带窗口的缓存拒绝截断：{}",
+    "the cache refuses to be cut: {}": "缓存拒绝截断：{}",
     "a convolution reaches over the border of a text; hide its input there": (
         "卷积越过了文本的边界；请在那里遮住它的输入"
     ),

@@ -53,8 +53,8 @@ def crop(subject: Subject) -> Iterator[Fault]:
             raise
         except Exception as error:
             said = (str(error).strip() or type(error).__name__).splitlines()[0]
-            if declared_window(subject) is not None:
-                raise CannotAskError(f"a cache with a window refuses to be cut: {said}") from error
+            if isinstance(error, ValueError | NotImplementedError) or declared_window(subject) is not None:
+                raise CannotAskError(f"the cache refuses to be cut: {said}") from error
             yield fault("crop.fails", kept=length, said=said)
             return
         if found is not None:

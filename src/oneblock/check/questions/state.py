@@ -73,6 +73,7 @@ def dropout_after_eval(subject: Subject) -> Iterator[Fault]:
     """After eval mode and back, train mode must drop wherever it did before."""
     twin = copied(subject.module).to("cpu").float()
     ask = subject.ask()
+    subject.answer(ask, torch.float32, module=twin, train=True)  # some choose their kernel by the first text they see
     twin.train()
     before = Counter(one.path for one in drawn(operations_of(subject, twin, ask, train=True)))
     if not before:
