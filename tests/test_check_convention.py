@@ -159,7 +159,7 @@ def test_an_example_tells_width_and_fixed_arguments() -> None:
     report = check(Wide(), {"stuff": torch.zeros(1, 3, 5), "fast": False}, only=["batch"])
     assert report.passed == ("batch",)
     with pytest.raises(ValueError, match=r"inputs: expected ids .* or vectors .*, got \(3,\)"):
-        read_example(torch.zeros(3), {})
+        read_example(torch.zeros(3))
 
 
 @pytest.mark.parametrize(

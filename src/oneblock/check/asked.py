@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from oneblock.check.finding import Fault, Skipped
-from oneblock.hint import nearest
+from oneblock.hint import first_line, nearest
 
 if TYPE_CHECKING:
     from oneblock.check.subject import Subject
@@ -36,7 +36,7 @@ class Check:
         except CannotAskError as reason:
             return Skipped(self.code, self.name, str(reason))
         except Exception as error:  # the module's own, under a question that it was never meant for
-            said = (str(error).strip() or "-").splitlines()[0]
+            said = first_line(error)
             return Skipped(self.code, self.name, f"could not be asked: {type(error).__name__}: {said}")
 
 

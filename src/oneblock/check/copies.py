@@ -6,10 +6,11 @@ import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import CellType, FunctionType
-from typing import Any
 
 import torch
 from torch import nn
+
+from oneblock.hint import first_line
 
 
 def bare(module: nn.Module) -> nn.Module:
@@ -35,7 +36,7 @@ def copied(module: nn.Module) -> nn.Module:
         rebind(module, twin)
         return twin
     except Exception as error:
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        said = first_line(error)
         raise ValueError(f"check: {type(module).__name__} cannot be copied ({said}); give a fresh instance") from error
 
 
@@ -48,17 +49,21 @@ def rebind(module: nn.Module, twin: nn.Module) -> None:
     for part in twin.modules():
         for name, value in list(vars(part).items()):
             if isinstance(value, FunctionType) and value.__closure__:
-                cells = tuple(CellType(renewed(cell.cell_contents, twins)) for cell in value.__closure__)
+                cells = tuple(renewed(cell, twins) for cell in value.__closure__)
                 function = FunctionType(value.__code__, value.__globals__, value.__name__, value.__defaults__, cells)
                 function.__kwdefaults__ = value.__kwdefaults__
                 vars(part)[name] = function
 
 
-def renewed(held: Any, twins: Mapping[int, nn.Module]) -> Any:
-    """What a function remembers, its modules replaced by their twins."""
+def renewed(cell: CellType, twins: Mapping[int, nn.Module]) -> CellType:
+    """What a function remembers: of a module its twin, anything else as it is."""
+    try:
+        held = cell.cell_contents
+    except ValueError:  # nothing yet
+        return cell
     if not isinstance(held, nn.Module):
-        return held
-    return twins[id(held)] if id(held) in twins else copy.deepcopy(held, dict(twins))
+        return cell
+    return CellType(twins[id(held)] if id(held) in twins else copy.deepcopy(held, dict(twins)))
 
 
 @torch.no_grad()

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from oneblock.check.asked import CannotAskError
 from oneblock.check.calling.adapter import Adapter, Answer, Ask
+from oneblock.check.calling.sizes import usable_ids
 from oneblock.check.copies import copied, shake, undisturbed
 from oneblock.check.finding import Fault, Number, Severity, Where
 from oneblock.check.seeing.watch import Operation, watching
@@ -73,6 +74,10 @@ class Subject:
             self.copies[key] = twin
         return self.copies[key]
 
+    def fresh(self, dtype: torch.dtype = torch.float64) -> nn.Module:
+        """A copy in eval mode for one question alone: as the module is, and never asked before."""
+        return copied(self.module).to("cpu").to(self.usable(dtype)).eval()
+
     def usable(self, dtype: torch.dtype) -> torch.dtype:
         """float32 for float64 where the module is only right in float32: its fills and softmaxes may not know more."""
         if dtype != torch.float64:
@@ -106,16 +111,29 @@ class Subject:
     # Questions
 
     @property
+    def sizes(self) -> set[int]:
+        """Every size of a weight."""
+        if "sizes" not in self.memo:
+            held = self.module.state_dict().values()
+            self.memo["sizes"] = {size for x in held if isinstance(x, Tensor) for size in x.shape}
+        found: set[int] = self.memo["sizes"]
+        return found
+
+    @property
+    def numbers(self) -> set[int]:
+        """Every whole number that a part keeps: of heads, groups, experts."""
+        return {value for part in self.module.modules() for value in vars(part).values() if type(value) is int}
+
+    @property
     def length(self) -> int:
         """A length that is no other size in the model."""
         if "length" not in self.memo:
-            sizes = {size for x in self.module.state_dict().values() if isinstance(x, Tensor) for size in x.shape}
-            heads = {value for part in self.module.modules() for value in vars(part).values() if type(value) is int}
             most = self.adapter.longest or max(LENGTHS)
             fits = [n for n in LENGTHS if n <= most]
             if not fits:
                 raise CannotAskError(f"the longest text has {most} tokens")
-            free = [n for n in fits if n not in sizes and n not in heads] or [n for n in fits if n not in sizes] or fits
+            taken = self.sizes | self.numbers
+            free = [n for n in fits if n not in taken] or [n for n in fits if n not in self.sizes] or fits
             self.memo["length"] = free[0]
         return int(self.memo["length"])
 
@@ -137,7 +155,7 @@ class Subject:
         if vocab is None:
             dim = (one.source_dim or one.dim) if source else one.dim
             return torch.randn(batch, length, int(dim or 0), generator=draw)
-        usable = torch.tensor([n for n in range(vocab) if n not in one.avoid and n != one.pad] or list(range(vocab)))
+        usable = torch.tensor(usable_ids(vocab, one.avoid, one.pad))
         return usable[torch.randint(len(usable), (batch, length), generator=draw)]
 
     def others(self, x: Tensor, seed: int = 99) -> Tensor:
@@ -145,8 +163,7 @@ class Subject:
         if x.is_floating_point():
             return x + 1 + torch.randn(x.shape, generator=torch.Generator().manual_seed(seed)).to(x).abs()
         one = self.adapter
-        vocab = one.vocab or one.source_vocab or 2
-        usable = [n for n in range(vocab) if n not in one.avoid and n != one.pad] or list(range(vocab))
+        usable = usable_ids(one.vocab or one.source_vocab or 2, one.avoid, one.pad)
         index = {token: n for n, token in enumerate(usable)}
         return x.clone().apply_(lambda token: usable[(index.get(token, 0) + 1) % len(usable)])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from oneblock.check.calling.find import found
 from oneblock.check.copies import bare
 from oneblock.check.finding import Fault, Report, Skipped, ordered
 from oneblock.check.subject import Subject
-from oneblock.hint import nearest
+from oneblock.hint import first_line, nearest
 
 Progress = Callable[[int, int, str], None]
 """Called before each check: (number done, number in all, name)."""
@@ -32,7 +32,6 @@ def check(
     kind: Kind | None = None,
     only: Iterable[str] = (),
     skip: Iterable[str] = (),
-    kwargs: Mapping[str, Any] | None = None,
     timeout: float | None = None,
     seed: int = 0,
     reference: Callable[[], nn.Module] | None = None,
@@ -43,11 +42,10 @@ def check(
     Args:
         module: any `torch.nn.Module`; it is copied, never changed.
         inputs: an example of what it is called with, a tensor or (for several) a mapping from argument to value:
-            sizes and names are read off it. None: found out.
+            sizes and names are read off it, and what holds no tokens is given in every call. None: found out.
         adapter: how it is called; None: found out.
         kind: "decoder", "encoder" or "seq2seq" where it is not what its behaviour says.
         only, skip: names or codes of checks ("causal", "OB101", "OB1").
-        kwargs: further arguments of every call.
         timeout: seconds after which no further check begins; what is left is reported as skipped.
         seed: of the random questions.
         reference: makes a fresh module of the same class, for questions about how it starts.
@@ -66,10 +64,10 @@ def check(
     if kind is not None and kind not in KINDS:
         raise ValueError(f"check: {kind!r} is no kind of model; {nearest(kind, KINDS)}")
     asked = chosen(only, skip)
-    end = time.monotonic() + timeout if timeout else float("inf")
+    end = time.monotonic() + timeout if timeout is not None else float("inf")
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of foreign code, asked in ways that it was not meant for
-        adapter = adapter or convention(module, kind, read_example(inputs, dict(kwargs or {})), end)
+        adapter = adapter or convention(module, kind, read_example(inputs), end)
         subject = Subject(module, replace(adapter, kind=kind or adapter.kind), seed, end, reference)
         begin(subject)
         return put(subject, asked, progress)
@@ -91,7 +89,7 @@ def begin(subject: Subject) -> None:
     except CannotAskError as error:
         raise ValueError(f"check: {error} before the first question; give more time, or an Adapter") from error
     except Exception as error:
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        said = first_line(error)
         raise ValueError(f"check: the forward of {name} failed: {type(error).__name__}: {said}") from error
     if not bool(y.isfinite().all()):
         raise ValueError(f"check: {name} answers with numbers that are not finite, before anything was changed")

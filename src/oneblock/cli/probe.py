@@ -11,6 +11,7 @@ import typer
 from oneblock.cost.machines import place
 from oneblock.draw.amount import short
 from oneblock.explain.probe import probe
+from oneblock.hint import first_line
 
 EXAMPLE = "oneblock probe"
 
@@ -29,7 +30,7 @@ def run(
     try:
         found = probe(seconds, device, keep)
     except (RuntimeError, AssertionError) as error:
-        raise ValueError(f"device {device}: {str(error).splitlines()[0]}") from None
+        raise ValueError(f"device {device}: {first_line(error)}") from None
     if as_json:
         print(json.dumps(asdict(found), indent=2))
         return

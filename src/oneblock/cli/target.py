@@ -17,7 +17,7 @@ from torch import nn
 
 import oneblock
 from oneblock.cli.tiny import tiny
-from oneblock.hint import nearest
+from oneblock.hint import first_line, nearest
 from oneblock.zoo import names
 
 SMALL = {
@@ -170,4 +170,4 @@ def folder(path: str) -> nn.Module:
 
 def said(error: Exception) -> str:
     """An error's kind and its first line."""
-    return f"{type(error).__name__}: {(str(error).strip() or '-').splitlines()[0]}"
+    return f"{type(error).__name__}: {first_line(error)}"

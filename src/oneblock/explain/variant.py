@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from oneblock.explain.record import Event, record
+from oneblock.hint import first_line
 from oneblock.spec import Spec, put
 from oneblock.weights.fill import empty, fill, unique
 
@@ -59,7 +60,7 @@ class Variant:
         try:
             return record(self.built(), self.call)[0]
         except (IndexError, RuntimeError, TypeError) as error:
-            raise ValueError(f"variant: {str(error).splitlines()[0]}") from None
+            raise ValueError(f"variant: {first_line(error)}") from None
 
 
 def gap(a: Tensor, b: Tensor) -> float:

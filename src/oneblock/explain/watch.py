@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_flatten
 
 from oneblock.explain.step import Operand, Step
 from oneblock.generate.mode import evaluating
+from oneblock.hint import first_line
 
 OPERATIONS = {
     "op.matmul": "mm addmm bmm baddbmm matmul linear _grouped_mm",
@@ -95,7 +96,7 @@ def watched(module: nn.Module, call: Mapping[str, Any], inputs: tuple[Any, ...] 
         with evaluating(module), torch.no_grad(), watch:
             output = module(*inputs, **call)
     except Exception as error:
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        said = first_line(error)
         raise ValueError(
             f"trace: the forward of {type(module).__name__} failed: {type(error).__name__}: {said}"
         ) from error

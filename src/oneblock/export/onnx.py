@@ -19,6 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from oneblock.export.write import standalone
 from oneblock.files import replacing
+from oneblock.hint import first_line
 from oneblock.spec import Classify, Model, Seq2Seq, Spec
 
 NEEDED = ("onnx", "onnxscript")
@@ -91,7 +92,7 @@ def write_onnx(spec: Spec, path: Path, tensors: dict[str, Tensor] | None = None)
                 output_names=["output"], dynamic_shapes={name: _dims(said) for name, said in axes.items()},
             )  # fmt: skip
         except torch.onnx.errors.OnnxExporterError as error:
-            raise ValueError(f"--onnx: torch cannot trace this model ({str(error).splitlines()[0]})") from None
+            raise ValueError(f"--onnx: torch cannot trace this model ({first_line(error)})") from None
     if program is None:
         raise ValueError("--onnx: torch gave no program for this model, and does not say why")
     large = sum(x.numel() * x.element_size() for x in model.parameters()) > LARGE

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from oneblock.hint import first_line
+
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 WANTED = ["*.json", "*.safetensors", "tokenizer.model", "*.txt"]
 
@@ -23,7 +25,7 @@ def fetched(name: str | Path) -> Path:
 
         return Path(snapshot_download(str(name), allow_patterns=WANTED))
     except Exception as error:
-        why = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
+        why = first_line(error)[:160]
         raise ValueError(
             f"{name}: no such folder here, and the hub could not give it ({type(error).__name__}: {why}); without a "
             "network, give the path of a folder with config.json and model.safetensors"

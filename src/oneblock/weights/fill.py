@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from oneblock.bricks import build_model
-from oneblock.hint import nearest
+from oneblock.hint import first_line, nearest
 from oneblock.spec import Spec
 from oneblock.weights.spelt import today
 
@@ -68,7 +68,7 @@ def empty(spec: Spec) -> nn.Module:
         with torch.device("meta"), Unfilled():
             return build_model(spec)
     except (RuntimeError, TypeError, OverflowError) as error:
-        raise ValueError(f"spec: no model can be built of it ({str(error).splitlines()[0]})") from None
+        raise ValueError(f"spec: no model can be built of it ({first_line(error)})") from None
 
 
 class Unfilled(TorchFunctionMode):

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from oneblock.hint import first_line
 from oneblock.weights.fetch import fetched
 from oneblock.weights.hub import CONFIG, write_hub
 
@@ -52,7 +53,7 @@ def opened_by(known: Any, name: str, folder: Path) -> nn.Module:
     try:
         model, info = kind.from_pretrained(folder, attn_implementation="eager", output_loading_info=True, **how)
     except Exception as error:
-        why = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
+        why = first_line(error)[:160]
         raise ValueError(f"{folder}: transformers cannot open it ({type(error).__name__}: {why})") from None
     finally:
         known.logging.set_verbosity(loud)

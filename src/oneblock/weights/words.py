@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from oneblock.hint import nearest
+from oneblock.hint import first_line, nearest
 
 Dtype = str | torch.dtype | None
 Device = str | torch.device
@@ -37,7 +37,7 @@ def device_of(given: Device) -> torch.device:
         device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if given == "auto" else given)
         torch.empty(1, device=device).cpu()
     except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        said = first_line(error)
         raise ValueError(f"device: {given!r} cannot be used here ({said}); try auto or cpu") from None
     return device
 

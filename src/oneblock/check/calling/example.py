@@ -20,7 +20,6 @@ class Example:
     ids: bool | None = None
     dim: int | None = None
     least_vocab: int | None = None
-    longest: int | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
     def sized(self, sizes: Sizes) -> Sizes:
@@ -32,23 +31,23 @@ class Example:
         return sizes
 
 
-def read_example(inputs: Any, fixed: Mapping[str, Any]) -> Example:
+def read_example(inputs: Any) -> Example:
     """Read an example: a tensor of tokens, or a mapping from argument to value. ValueError: no tokens in it."""
     if inputs is None:
-        return Example(fixed=fixed)
+        return Example()
     if isinstance(inputs, Mapping):
         tensors = {name: x for name, x in inputs.items() if isinstance(x, Tensor) and holds_tokens(x)}
         if not tensors:
-            return Example(fixed={**fixed, **inputs})
+            return Example(fixed=dict(inputs))
         name = next(iter(tensors))
         rest = {key: x for key, x in inputs.items() if key not in tensors}
-        return replace(read_example(tensors[name], {**fixed, **rest}), tokens=name)
+        return replace(read_example(tensors[name]), tokens=name, fixed=rest)
     if not isinstance(inputs, Tensor) or not holds_tokens(inputs):
         got = tuple(inputs.shape) if isinstance(inputs, Tensor) else type(inputs).__name__
         raise ValueError(f"check: inputs: expected ids (batch, length) or vectors (batch, length, dim), got {got}")
     ids = not inputs.is_floating_point()
     most = int(inputs.max()) + 1 if ids and inputs.numel() else None
-    return Example(None, ids, None if ids else inputs.shape[-1], most, None, fixed)
+    return Example(None, ids, None if ids else inputs.shape[-1], most)
 
 
 def holds_tokens(x: Tensor) -> bool:

@@ -22,6 +22,7 @@ from oneblock.check.calling.sizes import Sizes, sizes_of
 from oneblock.check.copies import bare, copied
 from oneblock.check.seeing.watch import watching
 from oneblock.check.subject import gap
+from oneblock.hint import first_line
 
 
 def found(
@@ -65,11 +66,11 @@ def first_call(
             except TimeoutError:
                 raise
             except Exception as error:
-                said.append(f"{type(error).__name__}: {(str(error).strip() or '-').splitlines()[0]}")
+                said.append(f"{type(error).__name__}: {first_line(error)}")
     likely = said[0] if said else "no argument looks like its input"
     raise ValueError(
         f"check: {type(twin).__name__} could not be called with ids or vectors; the first try ended in {likely}; "
-        "give --kwargs, --inputs or an Adapter"
+        "give an example (inputs=, --inputs) or an Adapter"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,8 +50,7 @@ class Sizes:
 
     def usable(self, vocab: int | None) -> list[int]:
         """Ids that mean nothing special."""
-        known = range(vocab or 2)
-        return [n for n in known if n not in self.avoid and n != self.pad] or list(known)
+        return usable_ids(vocab or 2, self.avoid, self.pad)
 
     def next(self, token: Tensor) -> int:
         """Another usable id."""
@@ -70,6 +69,11 @@ class Sizes:
                 for other in self.dims[:4]:
                     if other != dim and source_ids is False:
                         yield replace(self, dim=dim, source_dim=other)
+
+
+def usable_ids(vocab: int, avoid: Collection[int], pad: int) -> list[int]:
+    """Ids below `vocab` that mean nothing special; all, where none are left."""
+    return [n for n in range(vocab) if n not in avoid and n != pad] or list(range(vocab))
 
 
 def sizes_of(module: nn.Module) -> Sizes:

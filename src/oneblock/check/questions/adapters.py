@@ -97,7 +97,7 @@ def measured(part: nn.Module, base: Tensor, a: Tensor, b: Tensor) -> float | Non
 def adapter_start(subject: Subject) -> Iterator[Fault]:
     """An adapter must add nothing before it has learnt: A or B starts at zero."""
     found = adapters(subject)
-    twin = copied(subject.module).to("cpu").double().eval()
+    twin = subject.fresh()
     for one in found:
         part = twin.get_submodule(one.path)
         held = dict(part.named_parameters())

@@ -15,6 +15,7 @@ from oneblock.check.seeing.cached import LONGEST_WINDOW, WINDOWS, declared_windo
 from oneblock.check.seeing.locate import first, place
 from oneblock.check.seeing.sites import Site, sites
 from oneblock.check.subject import Subject, fault, gap
+from oneblock.hint import first_line
 
 SEEN = 1e-9
 """A weight above this lets something through."""
@@ -97,7 +98,7 @@ def documents(subject: Subject) -> Iterator[Fault]:
     try:
         own = [site for site in sites(subject.watched(placed)[1]) if site.queries == site.keys == length]
     except (RuntimeError, ValueError) as error:
-        raise CannotAskError(f"documents are given in another way: {str(error).splitlines()[0]}") from error
+        raise CannotAskError(f"documents are given in another way: {first_line(error)}") from error
     crossing = [crosses(site, numbers) for site in own]
     if "documents" not in takes and (not own or all(crossing)):
         raise CannotAskError("positions that begin again do not separate documents in this module")
@@ -135,5 +136,5 @@ def by_value(subject: Subject, ask: Ask, half: int) -> Iterator[Fault]:
                 return gap(x, y) <= subject.floor() if axes else None
 
             runs = [subject.watched(one)[1] for one in (ask, other)]
-            yield fault("document.leak", where=place(subject, first(*runs, same)), moved=moved)
+            yield fault("document.leak", where=place(first(*runs, same)), moved=moved)
             return

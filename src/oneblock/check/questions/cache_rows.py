@@ -15,6 +15,7 @@ from oneblock.check.finding import Fault
 from oneblock.check.seeing.cached import Parting, declared_window, filled, in_parts, needs_cache, needs_steps, short
 from oneblock.check.seeing.caches import cropper, cuts, reorderer, twin
 from oneblock.check.subject import Subject, fault, gap
+from oneblock.hint import first_line
 
 ROWS = (2, 0, 0)
 """Row i goes on from this one."""
@@ -52,7 +53,7 @@ def crop(subject: Subject) -> Iterator[Fault]:
         except (CannotAskError, MemoryError):
             raise
         except Exception as error:
-            said = (str(error).strip() or type(error).__name__).splitlines()[0]
+            said = first_line(error)
             if isinstance(error, ValueError | NotImplementedError) or declared_window(subject) is not None:
                 raise CannotAskError(f"the cache refuses to be cut: {said}") from error
             yield fault("crop.fails", kept=length, said=said)
@@ -100,7 +101,7 @@ def reuse(subject: Subject) -> Iterator[Fault]:
     needs_cache(subject)
     ask = short(subject)
     other = with_tail(subject, ask, 0)
-    module = copied(subject.module).to("cpu").double().eval()
+    module = subject.fresh()
     first = subject.answer(ask, module=copied(module), use_cache=True).y
     alone = subject.answer(other, module=copied(module), use_cache=True).y
     floor = subject.floor()
@@ -137,7 +138,7 @@ def after_reset(subject: Subject, module: nn.Module, cache: Any, other: Ask, alo
 
 def second(subject: Subject, ask: Ask, other: Ask) -> Parting | None:
     """Where a second text's answer parts from what a fresh module says."""
-    fresh, used = (copied(subject.module).to("cpu").double().eval() for _ in range(2))
+    fresh, used = (subject.fresh() for _ in range(2))
     subject.answer(ask, module=used, use_cache=True)
     return in_parts(subject, other, [(0, other.length)], module=used, whole=subject.answer(other, module=fresh).y)
 

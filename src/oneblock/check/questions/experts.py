@@ -16,12 +16,12 @@ from oneblock.check.calling.reply import parts
 from oneblock.check.copies import copied
 from oneblock.check.finding import Fault, Where
 from oneblock.check.questions.dead import gradients, moved
-from oneblock.check.seeing.watch import Operation
+from oneblock.check.seeing.made import PRODUCTS
+from oneblock.check.seeing.watch import Operation, users
 from oneblock.check.subject import Subject, fault, gap
 
 AUXILIARY = ("aux", "balanc", "router", "z_loss", "load")
 MOST_EXPERTS = 512
-PRODUCTS = ("bmm", "mm", "baddbmm", "addmm")
 ABOVE = 1 + 1e-5
 
 
@@ -45,10 +45,7 @@ def routers(subject: Subject) -> list[Router]:
     """Every choice of experts in one run. CannotAskError: there is none."""
     if "routers" not in subject.memo:
         operations = subject.watched(subject.ask(batch=4))[1]
-        used: dict[int, list[Operation]] = {}
-        for one in operations:
-            for source in {n for n in one.sources if n is not None}:
-                used.setdefault(source, []).append(one)
+        used = users(operations)
         tokens = 4 * subject.length
         subject.memo["routers"] = [
             router

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from oneblock.check.asked import CannotAskError, asks
 from oneblock.check.calling.adapter import Ask
+from oneblock.check.calling.sizes import usable_ids
 from oneblock.check.finding import Fault
 from oneblock.check.subject import Subject, fault, gap
 
@@ -78,17 +79,12 @@ def asked(subject: Subject) -> tuple[Ask, int]:
     if empty is None:
         raise CannotAskError("the loss ignores no label: neither -100 nor the pad id nor -1")
     ask = subject.ask()
-    order = torch.randperm(len(usable := usable_ids(subject)), generator=torch.Generator().manual_seed(subject.seed))
+    usable = usable_ids(subject.adapter.vocab or 1, subject.adapter.avoid, subject.adapter.pad)
+    order = torch.randperm(len(usable), generator=torch.Generator().manual_seed(subject.seed))
     if len(usable) < ask.tokens.numel():
         raise CannotAskError("the module knows too few ids to tell labels apart")
     ids = torch.tensor(usable)[order[: ask.tokens.numel()]]
     return ask.but(labels=ids.reshape(ask.tokens.shape)), empty
-
-
-def usable_ids(subject: Subject) -> list[int]:
-    """Ids that are neither padding nor special."""
-    one = subject.adapter
-    return [n for n in range(one.vocab or 0) if n not in one.avoid and n != one.pad]
 
 
 def only(ask: Ask, empty: int, places: Sequence[tuple[int, int]]) -> Ask:

@@ -28,9 +28,8 @@ BATCHES = (3, 5, 7)
 def seen(subject: Subject) -> tuple[list[Operation], int]:
     """(operations of one run, its batch): a batch that is no other size in the model."""
     if "norm run" not in subject.memo:
-        sizes = {size for x in subject.module.state_dict().values() for size in getattr(x, "shape", ())}
-        sizes |= {value for part in subject.module.modules() for value in vars(part).values() if type(value) is int}
-        batch = next((n for n in BATCHES if n not in sizes and n != subject.length), BATCHES[0])
+        taken = subject.sizes | subject.numbers | {subject.length}
+        batch = next((n for n in BATCHES if n not in taken), BATCHES[0])
         subject.memo["norm run"] = subject.watched(subject.ask(batch=batch))[1], batch
     found: tuple[list[Operation], int] = subject.memo["norm run"]
     return found

@@ -19,6 +19,7 @@ from oneblock.check.seeing.sites import Site
 from oneblock.check.seeing.strain import strained
 from oneblock.check.seeing.watch import COPIES, VIEWS, Operation, watching
 from oneblock.check.subject import Subject, fault
+from oneblock.hint import first_line
 
 LARGEST = {torch.float16: 65504.0, torch.bfloat16: 3.3895e38}
 SAID = {torch.float16: "float16", torch.bfloat16: "bfloat16"}
@@ -51,7 +52,7 @@ def narrow(subject: Subject, dtype: torch.dtype, how: str = "") -> Narrow:
                 y = subject.answer(ask, dtype, module=twin).y
                 found = Narrow(watch.operations, bool(y.isfinite().all()))
             except Exception as error:
-                said = (str(error).strip() or type(error).__name__).splitlines()[0]
+                said = first_line(error)
                 found = Narrow(watch.operations, False, said, watch.failed or Where())
         subject.memo[key] = found
     return subject.memo[key]  # type: ignore[no-any-return]

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
-from torch import nn
 
 from oneblock.check.asked import CannotAskError, asks
 from oneblock.check.calling.adapter import Ask
-from oneblock.check.copies import copied
 from oneblock.check.finding import Fault, Severity
+from oneblock.check.seeing.draws import undropped
 from oneblock.check.seeing.locate import place
 from oneblock.check.seeing.padding import (
     SIDES,
@@ -46,7 +45,7 @@ def hidden_content(subject: Subject) -> Iterator[Fault]:
             unread = bool(gap(subject.answer(a).y, bare) <= subject.floor())
             name = "padding.ignored" if unread else "padding.content"
             severity: Severity = "warning" if subject.kind == "seq2seq" else "error"  # targets are padded on the right
-            yield fault(name, severity, place(subject, one), side=side, moved=moved)
+            yield fault(name, severity, place(one), side=side, moved=moved)
             return
 
 
@@ -74,8 +73,7 @@ def amount(subject: Subject) -> Iterator[Fault]:
 
 def modes(subject: Subject, padded: Ask) -> Iterator[Fault]:
     """Without dropout, train mode must answer padded texts as eval mode does, if it does so for others."""
-    twin = copied(subject.copy())
-    quiet(twin)
+    twin = undropped(subject)
     real = padded.real
     assert real is not None
     apart = []
@@ -85,16 +83,6 @@ def modes(subject: Subject, padded: Ask) -> Iterator[Fault]:
         apart.append(gap(z[keep], y[keep]) if y.shape == z.shape else float("inf"))
     if apart[0] <= subject.floor() < apart[1]:
         yield fault("padding.modes", moved=apart[1])
-
-
-def quiet(twin: nn.Module) -> None:
-    """Dropout of every kind set to 0: modules, and numbers that are called so."""
-    for part in twin.modules():
-        if isinstance(part, nn.modules.dropout._DropoutNd):
-            part.p = 0.0
-        for name, value in list(vars(part).items()):
-            if "drop" in name and isinstance(value, float):
-                setattr(part, name, 0.0)
 
 
 @asks("OB203", "source-padding")
@@ -115,7 +103,7 @@ def hidden_source(subject: Subject) -> Iterator[Fault]:
             kept = {len(real): real.nonzero()[:, 0], ask.length: torch.arange(ask.length)}
             one = first_differing(subject, a, b, kept)
             unread = gap(y, subject.answer(a.but(source_real=None)).y) <= subject.floor()
-            yield fault("source.unmasked" if unread else "source.content", where=place(subject, one), moved=moved)
+            yield fault("source.unmasked" if unread else "source.content", where=place(one), moved=moved)
             return
         if side == "right":
             row = a.rows(slice(0, 1)).but(source=filled(subject, ask.source[:1], real))
@@ -130,8 +118,7 @@ def hidden_source(subject: Subject) -> Iterator[Fault]:
 def source_ask(subject: Subject) -> Ask:
     """A question whose source has a length that no other size in the model has."""
     ask = subject.ask()
-    sizes = {size for x in subject.module.parameters() for size in x.shape} | {ask.length}
-    sizes |= {value for part in subject.module.modules() for value in vars(part).values() if type(value) is int}
+    sizes = subject.sizes | subject.numbers | {ask.length}
     most = subject.adapter.longest or 32
     length = next((n for n in (9, 11, 13, 15, 10, 14, 7) if n not in sizes and n <= most), ask.length + 1)
     return ask.but(source=subject.tokens(len(ask.tokens), length, subject.seed + 5, source=True))

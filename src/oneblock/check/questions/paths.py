@@ -20,6 +20,7 @@ from oneblock.check.seeing.draws import drawn, operations_of, undropped
 from oneblock.check.seeing.locate import first, place
 from oneblock.check.seeing.watch import COPIES, VIEWS, Operation, watching
 from oneblock.check.subject import Subject, fault, gap
+from oneblock.hint import first_line
 
 MOST = 160
 """Operations of the largest module that is compiled here: more would take seconds."""
@@ -35,13 +36,13 @@ def batch_of_one(subject: Subject) -> Iterator[Fault]:
         try:
             y = subject.answer(alone).y
         except Exception as error:
-            yield fault("batch.one.fails", where=place(subject, None), said=words_of(error))
+            yield fault("batch.one.fails", where=place(None), said=first_line(error))
             return
         moved = gap(y, plain[row : row + 1]) if y.shape[1:] == plain.shape[1:] else float("inf")
         if moved > subject.floor():
             if list(batch_mates(subject)):
                 raise CannotAskError("texts of one batch change each other: see OB102")
-            yield fault("batch.one", where=place(subject, alone_place(subject, ask, row)), moved=moved)
+            yield fault("batch.one", where=place(alone_place(subject, ask, row)), moved=moved)
             return
 
 
@@ -88,7 +89,7 @@ def train_like_eval(subject: Subject) -> Iterator[Fault]:
     y = subject.answer(ask, module=twin, train=True).y
     moved = gap(y, plain) if y.shape == plain.shape else float("inf")
     if moved > subject.floor():
-        where = place(subject, first(*runs, within(subject.floor())))
+        where = place(first(*runs, within(subject.floor())))
         yield fault("paths.train", where=where, moved=moved)
 
 
@@ -107,7 +108,7 @@ def compiled(subject: Subject) -> Iterator[Fault]:
         try:
             y = subject.answer(ask, module=torch.compile(twin, backend="eager")).y
         except Exception as error:
-            raise CannotAskError(f"torch.compile fails: {words_of(error)}") from error
+            raise CannotAskError(f"torch.compile fails: {first_line(error)}") from error
     moved = gap(y, plain) if y.shape == plain.shape else float("inf")
     if moved > subject.floor():
         yield fault("paths.compiled", where=compiled_part(subject, twin), moved=moved)
@@ -158,19 +159,14 @@ def views(subject: Subject) -> Iterator[Fault]:
     try:
         y = subject.answer(other).y
     except Exception as error:
-        yield fault("views.fail", "warning", said=words_of(error))
+        yield fault("views.fail", "warning", said=first_line(error))
         return
     moved = gap(y, plain)
     if moved > subject.floor():
         runs = [subject.watched(one)[1] for one in (ask, other)]
-        yield fault("views.differ", where=place(subject, first(*runs, within(subject.floor()))), moved=moved)
+        yield fault("views.differ", where=place(first(*runs, within(subject.floor()))), moved=moved)
 
 
 def strided(x: Tensor) -> Tensor:
     """The same numbers, length before batch in memory."""
     return x.transpose(0, 1).contiguous().transpose(0, 1)
-
-
-def words_of(error: Exception) -> str:
-    """The first line of an error."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

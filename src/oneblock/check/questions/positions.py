@@ -17,6 +17,7 @@ from oneblock.check.seeing.monotone import monotone, rows_differ, same_token
 from oneblock.check.seeing.padding import content_matters, padded_row, parted
 from oneblock.check.seeing.sites import Site, sites
 from oneblock.check.subject import Subject, fault, gap
+from oneblock.hint import first_line
 
 LONGEST = 1100
 """Tokens in the longest text that is asked for."""
@@ -138,7 +139,7 @@ def longest(subject: Subject) -> Iterator[Fault]:
     except (IndexError, RuntimeError) as error:
         if offset_of_padding(subject.module, length):
             return  # the table begins after the padding's row, as its writers meant it
-        yield fault("positions.short", length=length, said=str(error).strip().splitlines()[0])
+        yield fault("positions.short", length=length, said=first_line(error))
         return
     if not subject.timed or y.shape[1] != length:
         return

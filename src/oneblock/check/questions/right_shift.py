@@ -17,6 +17,7 @@ from oneblock.check.calling.reply import read
 from oneblock.check.copies import undisturbed
 from oneblock.check.finding import Fault
 from oneblock.check.subject import Subject, fault, gap
+from oneblock.hint import first_line
 
 
 def from_labels(subject: Subject, ask: Ask) -> Tensor:
@@ -101,7 +102,7 @@ def refused(subject: Subject, ask: Ask, y: Tensor) -> Iterator[Fault]:
     try:
         z = from_labels(subject, ask.but(labels=labels))
     except Exception as error:
-        yield fault("shift.index", said=(str(error).strip() or type(error).__name__).splitlines()[0])
+        yield fault("shift.index", said=first_line(error))
         return
     if gap(z[:, :-1], y[:, :-1]) > subject.floor():
         yield fault("shift.leak", position=0, label=ask.length - 2)

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from oneblock.check.asked import CannotAskError, asks
 from oneblock.check.finding import Fault
-from oneblock.check.seeing.monotone import monotone, projection, rows_differ, scores, uniform
-from oneblock.check.seeing.sites import Site
+from oneblock.check.seeing.monotone import monotone, projection, rows_differ, uniform
+from oneblock.check.seeing.sites import Site, dots
 from oneblock.check.seeing.watch import Operation
 from oneblock.check.subject import Subject, fault, gap
 
@@ -67,7 +67,7 @@ def rotary_pairs(subject: Subject) -> Iterator[Fault]:
         made = (projection(number, seen, length) for number in (site.q_made, site.k_made))
         if not all(uniform(one, length) for one in made):
             continue
-        table = scores(site)
+        table = dots(site)
         apart = gap(table[..., 1:, 1:], table[..., :-1, :-1])
         if apart > max(subject.floor(), 1e-5):
             yield fault("rotary.pairs", where=site.where, moved=apart)

@@ -14,6 +14,7 @@ from oneblock.check.seeing.draws import drawn, drops, generator_moves, operation
 from oneblock.check.seeing.locate import Same, first, place
 from oneblock.check.seeing.watch import watching
 from oneblock.check.subject import Subject, fault, gap
+from oneblock.hint import first_line
 
 SAME = 1e-7
 """How far two runs of the same operations may be apart: the noise floor of a module that changes itself is no floor."""
@@ -71,7 +72,7 @@ def is_index(path: str) -> bool:
 @asks("OB403", "dropout-again")
 def dropout_after_eval(subject: Subject) -> Iterator[Fault]:
     """After eval mode and back, train mode must drop wherever it did before."""
-    twin = copied(subject.module).to("cpu").float()
+    twin = copied(subject.module).to("cpu").float()  # never in eval mode before
     ask = subject.ask()
     subject.answer(ask, torch.float32, module=twin, train=True)  # some choose their kernel by the first text they see
     twin.train()
@@ -111,7 +112,7 @@ def same_twice(subject: Subject) -> Iterator[Fault]:
         subject.answer(other, module=twin)
         again = subject.answer(ask, module=twin).y
     except Exception as error:
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        said = first_line(error)
         yield fault("state.fails", where=changed_part(subject), said=said)
         return
     moved = gap(again, plain) if again.shape == plain.shape else float("inf")
@@ -121,7 +122,7 @@ def same_twice(subject: Subject) -> Iterator[Fault]:
 
 def changed_place(subject: Subject) -> Where:
     """The first operation that answers otherwise the second time, or the module whose state moved."""
-    ask, other, twin = subject.ask(), subject.ask(batch=3, length=max(2, subject.length - 2), seed=5), None
+    ask, other = subject.ask(), subject.ask(batch=3, length=max(2, subject.length - 2), seed=5)
     twin = copied(subject.copy())
     runs = []
     for step in range(2):
@@ -131,7 +132,7 @@ def changed_place(subject: Subject) -> Where:
         if not step:
             subject.answer(other, module=twin)
     state = changed_part(subject)
-    return state if state.module else place(subject, first(runs[0], runs[1], within(SAME)))
+    return state if state.module else place(first(runs[0], runs[1], within(SAME)))
 
 
 def within(tolerance: float) -> Same:
@@ -141,7 +142,7 @@ def within(tolerance: float) -> Same:
 
 def changed_part(subject: Subject) -> Where:
     """The first module whose parameters, buffers or plain numbers one run changes; the whole where none does."""
-    twin = copied(subject.module).to("cpu").float().eval()  # one that was never asked before
+    twin = subject.fresh(torch.float32)
     before = {path: held(part) for path, part in twin.named_modules()}
     subject.answer(subject.ask(), torch.float32, module=twin)
     for path, part in twin.named_modules():

@@ -14,7 +14,7 @@ from torch import Tensor
 from oneblock.check.asked import CannotAskError
 from oneblock.check.calling.adapter import Answer, Ask
 from oneblock.check.seeing.padding import filled, first_row, shown
-from oneblock.check.seeing.sites import Site, sites
+from oneblock.check.seeing.sites import Site, dots, sites
 from oneblock.check.seeing.watch import Operation
 from oneblock.check.subject import Subject
 
@@ -119,10 +119,7 @@ def scores_of(site: Site, batch: int) -> Tensor:
     if not site.fused:
         assert site.masked is not None
         return grid(site.masked.reshape(site.masked.shape), batch)
-    q, k = site.q, site.k
-    if k.shape[1] != q.shape[1]:
-        k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
-    scores = q @ k.transpose(-1, -2) * (1.0 if site.kernel is None else site.kernel)
+    scores = raw(site)
     if site.causal:
         scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), float("-inf"))
     if site.mask is not None and site.mask.dtype == torch.bool:
@@ -152,7 +149,4 @@ def once(found: Sequence[tuple[Site, str]]) -> Iterator[tuple[Site, str, int]]:
 
 def raw(site: Site) -> Tensor:
     """The scores as far as only q·k and its scale make them."""
-    q, k = site.q.double(), site.k.double()
-    if q.ndim == k.ndim == 4 and k.shape[1] != q.shape[1] and q.shape[1] % k.shape[1] == 0:
-        k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
-    return q @ k.transpose(-1, -2) * (1.0 if site.kernel is None else site.kernel)
+    return dots(site) * (1.0 if site.kernel is None else site.kernel)

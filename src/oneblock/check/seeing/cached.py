@@ -18,6 +18,7 @@ from oneblock.check.finding import Where
 from oneblock.check.seeing.caches import cuts, part
 from oneblock.check.seeing.modules import noted, turned
 from oneblock.check.subject import Subject, gap
+from oneblock.hint import first_line
 
 Start = Callable[[], Any]
 """Makes the cache to begin with; each call gives one that nobody else writes into."""
@@ -94,7 +95,7 @@ def in_parts(
         try:
             answer = step(subject, ask, begin, end, cache, module)
         except Exception as error:
-            said = (str(error).strip() or type(error).__name__).splitlines()[0]
+            said = first_line(error)
             return parting(subject, ask, spans[: number + 1], start, module, begin, 0.0, said)
         if answer.y.ndim < 3 or answer.y.shape[1] != end - begin:
             raise CannotAskError("with a cache the module answers with no vector per new token")

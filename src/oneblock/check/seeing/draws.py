@@ -97,5 +97,5 @@ def generator_moves(subject: Subject, ask: Ask) -> bool:
     twin = subject.copy()
     with undisturbed(subject.seed), torch.no_grad():
         was: Tensor = torch.get_rng_state()
-        subject.adapter.answer(twin, ask.to(torch.float64))
+        subject.adapter.answer(twin, ask.to(subject.usable(torch.float64)))
         return not torch.equal(was, torch.get_rng_state())

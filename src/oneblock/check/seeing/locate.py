@@ -8,7 +8,7 @@ from torch import Tensor
 
 from oneblock.check.finding import Where
 from oneblock.check.seeing.watch import Operation
-from oneblock.check.subject import Subject, gap
+from oneblock.check.subject import gap
 
 UNWRITTEN = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
 """Operations whose result is whatever stood in memory."""
@@ -30,9 +30,8 @@ def first(a: Sequence[Operation], b: Sequence[Operation], same: Same) -> Operati
     return None
 
 
-def place(subject: Subject, operation: Operation | None) -> Where:
-    """The place of an operation: its line of source, or the class of its module where the line is torch's own."""
-    del subject
+def place(operation: Operation | None) -> Where:
+    """The place of an operation: its module, and its line of source where that is not torch's own."""
     return Where() if operation is None else operation.where
 
 

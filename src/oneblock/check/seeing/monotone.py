@@ -68,11 +68,3 @@ def uniform(one: Operation | None, length: int) -> bool:
     x = one.result
     axis = next((n for n, size in enumerate(x.shape) if size == length), None)
     return axis is not None and rows_differ(x, axis) <= 64 * torch.finfo(x.dtype).eps
-
-
-def scores(site: Site) -> Tensor:
-    """q·k (…, length, length), grouped keys laid under their queries."""
-    q, k = site.q.double(), site.k.double()
-    if q.ndim == 4 and k.ndim == 4 and q.shape[1] != k.shape[1] and q.shape[1] % k.shape[1] == 0:
-        k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
-    return q @ k.transpose(-1, -2)

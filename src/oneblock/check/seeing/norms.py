@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from oneblock.check.finding import Where
-from oneblock.check.seeing.watch import COPIES, VIEWS, Operation
+from oneblock.check.seeing.watch import COPIES, VIEWS, Operation, users
 
 SPREADS = ("var", "std", "var_mean")
 STEPS = frozenset(["add", "sqrt", "rsqrt", "pow", "reciprocal", "clamp", "clamp_min", "maximum", "mul", "div"])
@@ -39,10 +39,7 @@ class NormSite:
 
 def norm_sites(operations: Sequence[Operation]) -> list[NormSite]:
     """Every norm of one forward pass, in order."""
-    used: dict[int, list[Operation]] = {}
-    for one in operations:
-        for source in {n for n in one.sources if n is not None}:
-            used.setdefault(source, []).append(one)
+    used = users(operations)
     found = []
     for one in operations:
         if one.name in ("native_layer_norm", "_fused_rms_norm"):

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from oneblock.check.finding import Where
 from oneblock.check.seeing.made import DEEPEST, PRODUCTS, above, normed, scalar, through, unscaled
-from oneblock.check.seeing.watch import COPIES, VIEWS, Operation
+from oneblock.check.seeing.watch import COPIES, VIEWS, Operation, users
 
 SOFTMAX = ("_softmax", "_safe_softmax")
 FUSED = "_scaled_dot_product"
@@ -74,12 +74,17 @@ class Site:
         return self.k.shape[-2]
 
 
+def dots(site: Site) -> Tensor:
+    """q·k (…, queries, keys), keys that heads share laid under the queries of each."""
+    q, k = site.q, site.k
+    if q.ndim == k.ndim == 4 and k.shape[1] != q.shape[1] and q.shape[1] % k.shape[1] == 0:
+        k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
+    return q @ k.transpose(-1, -2)
+
+
 def sites(operations: Sequence[Operation]) -> list[Site]:
     """Every place where this forward pass attended, in order."""
-    used: dict[int, list[Operation]] = {}
-    for one in operations:
-        for source in {n for n in one.sources if n is not None}:
-            used.setdefault(source, []).append(one)
+    used = users(operations)
     found = []
     for one in operations:
         if one.name.startswith(FUSED) and len(one.operands) >= 3:

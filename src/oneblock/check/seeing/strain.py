@@ -75,7 +75,7 @@ def push(site: Site, size: float, sign: int, shifted: bool) -> Push:
     at = 1 if name in ("baddbmm", "addmm") else 0
     if shifted and not site.fused:
         return at, 1.0, 1.0, sign * size / (site.kernel or 1.0)
-    by = max(size / max(float(raw(site).nan_to_num(0, 0, 0).abs().max()), 1e-6), 1.0) ** 0.5
+    by = max(size / max(float(raw(site).double().nan_to_num(0, 0, 0).abs().max()), 1e-6), 1.0) ** 0.5
     return at, sign * by, by, 0.0
 
 

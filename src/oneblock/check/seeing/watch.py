@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,6 +139,15 @@ class Watch(TorchDispatchMode):
         if x.numel() > LARGEST or x.untyped_storage().data_ptr() in self.weights:
             return x.detach()
         return x.detach().clone()
+
+
+def users(operations: Sequence[Operation]) -> dict[int, list[Operation]]:
+    """Number of an operation -> those that read its result, in order."""
+    found: dict[int, list[Operation]] = {}
+    for one in operations:
+        for source in {n for n in one.sources if n is not None}:
+            found.setdefault(source, []).append(one)
+    return found
 
 
 def name_of(func: Any) -> str:
