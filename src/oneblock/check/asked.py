@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from oneblock.check.finding import Fault, Skipped
 from oneblock.hint import first_line, nearest
+from oneblock.words.phrase import Phrase
 
 if TYPE_CHECKING:
     from oneblock.check.subject import Subject
@@ -18,7 +19,14 @@ CHECKS: dict[str, Check] = {}
 
 
 class CannotAskError(Exception):
-    """Raised by a check that does not apply to this subject; the reason is reported, never passed in silence."""
+    """Raised by a check that does not apply to this subject; the reason is reported, never passed in silence.
+
+    The reason is a template and what fills it, so that it can be said in both languages (`words/reasons.py`).
+    """
+
+    def __init__(self, template: str, *fills: object) -> None:
+        self.reason = Phrase(template, *fills)
+        super().__init__(self.reason)
 
 
 @dataclass(frozen=True)
@@ -34,10 +42,10 @@ class Check:
         try:
             return [replace(fault, code=self.code, check=self.name) for fault in self.ask(subject)]
         except CannotAskError as reason:
-            return Skipped(self.code, self.name, str(reason))
+            return Skipped(self.code, self.name, reason.reason)
         except Exception as error:  # the module's own, under a question that it was never meant for
-            said = first_line(error)
-            return Skipped(self.code, self.name, f"could not be asked: {type(error).__name__}: {said}")
+            said = f"{type(error).__name__}: {first_line(error)}"
+            return Skipped(self.code, self.name, Phrase("could not be asked: {}", said))
 
 
 def asks(code: str, name: str) -> Callable[[Asked], Asked]:

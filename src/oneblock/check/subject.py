@@ -58,7 +58,7 @@ class Subject:
         """Skip the check where the module does not take what the question needs."""
         for one in fields:
             if one not in self.adapter.takes:
-                raise CannotAskError(f"the module takes no {one.replace('_', ' ')}")
+                raise CannotAskError("the module takes no {}", one.replace("_", " "))
 
     # Copies
 
@@ -131,7 +131,7 @@ class Subject:
             most = self.adapter.longest or max(LENGTHS)
             fits = [n for n in LENGTHS if n <= most]
             if not fits:
-                raise CannotAskError(f"the longest text has {most} tokens")
+                raise CannotAskError("the longest text has {} tokens", most)
             taken = self.sizes | self.numbers
             free = [n for n in fits if n not in taken] or [n for n in fits if n not in self.sizes] or fits
             self.memo["length"] = free[0]

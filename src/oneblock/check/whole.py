@@ -19,7 +19,9 @@ from oneblock.check.copies import bare
 from oneblock.check.finding import Fault, Report, Skipped, ordered
 from oneblock.check.subject import Subject
 from oneblock.hint import first_line, nearest
+from oneblock.words.phrase import Phrase
 
+OVER = Phrase("the time given was over")
 Progress = Callable[[int, int, str], None]
 """Called before each check: (number done, number in all, name)."""
 
@@ -103,7 +105,7 @@ def put(subject: Subject, asked: list[Any], progress: Progress | None) -> Report
     for number, one in enumerate(asked):
         if progress:
             progress(number, len(asked), one.name)
-        answer = one(subject) if subject.left() > 0 else Skipped(one.code, one.name, "the time given was over")
+        answer = one(subject) if subject.left() > 0 else Skipped(one.code, one.name, OVER)
         if isinstance(answer, Skipped):
             skipped.append(answer)
         elif answer:

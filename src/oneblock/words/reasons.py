@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from oneblock.words.phrase import Phrase
 from oneblock.words.reasons_of_checks import REASONS
 
 CALLING: dict[str, str] = {
@@ -40,17 +39,16 @@ CALLING: dict[str, str] = {
     "decoder: it is called {}": "解码器：它叫 {}",
     "decoder: its buffer {} is a triangle": "解码器：缓冲区 {} 是三角形",
     "decoder: it makes a triangle ({})": "解码器：它造出三角形（{}）",
-    "{}: as told": "{}：按所说",
+    "decoder: as told": "解码器：按所说",
+    "encoder: as told": "编码器：按所说",
+    "seq2seq: as told": "编码器-解码器：按所说",
 }
 """English -> Chinese, of how a module is called."""
 
 
 def in_language(said: str, lang: str) -> str:
-    """A sentence of a check in a language: as it is in English, its Chinese where there is one."""
-    if lang != "zh":
+    """A sentence of a check in a language: a phrase in Chinese where its template has words, anything else as it is."""
+    if lang != "zh" or not isinstance(said, Phrase):
         return said
-    for english, chinese in (CALLING | REASONS).items():
-        found = re.fullmatch(re.escape(english).replace(r"\{\}", "(.+)"), said)
-        if found:
-            return chinese.format(*found.groups())
-    return said
+    words = (CALLING | REASONS).get(said.template)
+    return said if words is None else words.format(*said.fills)

@@ -79,6 +79,7 @@ REASONS: dict[str, str] = {
     "the module knows too few ids to tell labels apart": "模块认识的编号太少，分不清标签",
     "the module reads no source": "模块不读源文本",
     "the module takes neither documents nor positions": "模块既不接受文档也不接受位置",
+    "the module takes no padding mask": "模块不接受填充掩码",
     "the module takes no {}": "模块不接受 {}",
     "the module takes vectors: whoever makes them adds the positions": "模块接受向量：位置由制造向量的一方加入",
     "the module wants its decoder input from the caller": "模块要求调用者给出解码器输入",

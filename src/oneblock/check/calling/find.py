@@ -23,6 +23,7 @@ from oneblock.check.copies import bare, copied
 from oneblock.check.seeing.watch import watching
 from oneblock.check.subject import gap
 from oneblock.hint import first_line
+from oneblock.words.phrase import Phrase
 
 
 def found(
@@ -162,16 +163,18 @@ def beside(twin: nn.Module, way: Convention, parameters: Mapping[str, inspect.Pa
     return cached(twin, way, parameters, ask)
 
 
-def adapter_of(way: Convention, sizes: Sizes, kind: Kind, why: str) -> Adapter:
+def adapter_of(way: Convention, sizes: Sizes, kind: Kind, why: Phrase) -> Adapter:
     """The adapter that a convention makes."""
-    told = [f"{way.tokens}: {'ids' if way.ids else 'vectors'}, {'batch' if way.batch_first else 'length'} first"]
-    if way.source:
-        told.append(f"{way.source}: the source, {'ids' if way.source_ids else 'vectors'}")
-    told += [f"padding is told by its id {way.pad}"] if way.by_id else []
-    told += [f"{name}: {FORMS[form].said}" for name, form in (*way.real, *way.source_real)]
-    told += [f"{name}: a causal mask from the caller" for name, _ in way.causal]
-    told += [f"{name}: {what}" for name, what in ((way.positions, "positions"), (way.labels, "labels")) if name]
-    told += [f"{way.cache}: a cache"] if way.cache else ["its cache is held by the module"] if way.held else []
+    kinds = ("ids" if way.ids else "vectors", "ids" if way.source_ids else "vectors")
+    told = [Phrase(f"{{}}: {kinds[0]}, {'batch' if way.batch_first else 'length'} first", way.tokens)]
+    told += [Phrase(f"{{}}: the source, {kinds[1]}", way.source)] if way.source else []
+    told += [Phrase("padding is told by its id {}", way.pad)] if way.by_id else []
+    told += [Phrase(f"{{}}: {FORMS[form].said}", name) for name, form in (*way.real, *way.source_real)]
+    told += [Phrase("{}: a causal mask from the caller", name) for name, _ in way.causal]
+    held = ((way.positions, "positions"), (way.labels, "labels"), (way.cache, "a cache"))
+    told += [Phrase(f"{{}}: {what}", name) for name, what in held if name]
+    told += [Phrase("its cache is held by the module")] if way.held else []
+    told += [Phrase(f"{kind}: {why.template}", *why.fills)]
     return Adapter(
         way.call,
         kind,
@@ -182,7 +185,7 @@ def adapter_of(way: Convention, sizes: Sizes, kind: Kind, why: str) -> Adapter:
         way.takes(),
         way.pad if way.by_id else sizes.pad,
         sizes.longest,
-        told=(*told, f"{kind}: {why}"),
+        told=tuple(told),
         avoid=sizes.avoid,
         polarity=(*way.real, *way.source_real),
         even=way.even,

@@ -11,6 +11,7 @@ from oneblock.check.calling.convention import LENGTH, Convention, attempt, quest
 from oneblock.check.calling.sizes import Sizes
 from oneblock.check.seeing.watch import VIEWS, Operation, watching
 from oneblock.check.subject import gap
+from oneblock.words.phrase import Phrase
 
 MASKING = (
     "where",
@@ -30,27 +31,27 @@ def kind_of(
     way: Convention,
     sizes: Sizes,
     told: Kind | None,
-) -> tuple[Kind, str]:
+) -> tuple[Kind, Phrase]:
     """(kind, why): as told, else by the signature, by behaviour, and by what the module is made of."""
     if told:
-        return told, "as told"
+        return told, Phrase("as told")
     if way.source:
-        return "seq2seq", f"it takes {way.source} and {way.tokens}"
+        return "seq2seq", Phrase("it takes {} and {}", way.source, way.tokens)
     ask = questions(way, sizes)
     other = ask.but(tokens=torch.cat([ask.tokens[:, :-1], ask.tokens[:, -1:].roll(1, 0)], 1))
     y = attempt(twin, way, ask).y
     if y.ndim < 3 or y.shape[1] != LENGTH:
-        return "encoder", "it answers with one vector per text"
+        return "encoder", Phrase("it answers with one vector per text")
     z = attempt(twin, way, other).y
     if gap(z[:, :-1], y[:, :-1]) <= 1e-6:
-        return "decoder", "changing the last token changes nothing before it"
+        return "decoder", Phrase("changing the last token changes nothing before it")
     sign = names.means_causal(twin) or lower_triangle(twin, way, ask)
     if sign:
         return "decoder", sign
-    return "encoder", "earlier tokens see later ones, and nothing says that they must not"
+    return "encoder", Phrase("earlier tokens see later ones, and nothing says that they must not")
 
 
-def lower_triangle(twin: nn.Module, way: Convention, ask: Ask) -> str:
+def lower_triangle(twin: nn.Module, way: Convention, ask: Ask) -> Phrase | None:
     """A sign that a triangle was meant: a call of tril or triu, or a buffer that holds one."""
     for name, buffer in twin.named_buffers():
         x = buffer.squeeze()
@@ -58,9 +59,9 @@ def lower_triangle(twin: nn.Module, way: Convention, ask: Ask) -> str:
             hidden = (x == 0) if not x.is_floating_point() or x.min() >= 0 else (x != 0)
             upper = torch.ones_like(hidden).triu(1).bool()
             if torch.equal(hidden.bool(), upper) or torch.equal(hidden.bool(), ~upper):
-                return f"its buffer {name} is a triangle"
+                return Phrase("its buffer {} is a triangle", name)
     from_torch = triangles(twin, way, ask)
-    return f"it makes a triangle ({from_torch})" if from_torch else ""
+    return Phrase("it makes a triangle ({})", from_torch) if from_torch else None
 
 
 def triangles(twin: nn.Module, way: Convention, ask: Ask) -> str:

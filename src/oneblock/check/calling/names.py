@@ -12,6 +12,7 @@ from torch import nn
 from oneblock.check.calling.convention import Convention
 from oneblock.check.calling.example import Example
 from oneblock.check.calling.sizes import Sizes
+from oneblock.words.phrase import Phrase
 
 TOKENS = (
     "input_ids", "ids", "idx", "tokens", "token_ids", "x", "src", "input", "inputs", "source", "hidden_states",
@@ -130,15 +131,15 @@ def forms_of(name: str) -> list[str]:
     return [*hidden, *real, *wide] if HIDDEN.search(name) else [*real, *hidden, *wide]
 
 
-def means_causal(module: nn.Module) -> str:
-    """A sign in the names that no token must see later ones, or "" if there is none."""
+def means_causal(module: nn.Module) -> Phrase | None:
+    """A sign in the names that no token must see later ones, or None if there is none."""
     config = getattr(module, "config", None)
     if getattr(config, "is_decoder", False) is True:
-        return "its config says is_decoder"
+        return Phrase("its config says is_decoder")
     for part in module.modules():
         name = type(part).__name__
         if re.search(r"causal|(?<!seq2seq)decoder(?!.*encoder)|autoregress", name, re.IGNORECASE):
-            return f"it holds a {name}"
+            return Phrase("it holds a {}", name)
     if re.search(r"LanguageModel|LM$", type(module).__name__) and not re.search("Masked", type(module).__name__):
-        return f"it is called {type(module).__name__}"
-    return ""
+        return Phrase("it is called {}", type(module).__name__)
+    return None

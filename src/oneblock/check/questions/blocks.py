@@ -12,7 +12,7 @@ from oneblock.check.finding import Fault, Where
 from oneblock.check.questions.norms import all_norms
 from oneblock.check.seeing.blocks import (
     Stack,
-    attending,
+    attending_paths,
     heard,
     inside,
     scaled,
@@ -37,7 +37,7 @@ def units(subject: Subject) -> list[tuple[str, nn.Module]]:
     try:
         return [pair for one in outermost(stacks(subject)) for pair in one.elements]
     except CannotAskError:
-        at, twin = attending(subject), twin_of(subject)
+        at, twin = attending_paths(subject), twin_of(subject)
         bare = isinstance(twin, nn.MultiheadAttention) or all(site.where.module in at for site in all_norms(subject))
         if subject.adapter.vocab is not None or bare or not at or "" in at:
             raise

@@ -29,7 +29,7 @@ def window(subject: Subject) -> Iterator[Fault]:
         raise CannotAskError("the module declares no window")
     most = subject.adapter.longest or 2 * LONGEST_WINDOW
     if declared > LONGEST_WINDOW or declared + 2 > most:
-        raise CannotAskError(f"texts beyond the window of {declared} tokens are too long to ask")
+        raise CannotAskError("texts beyond the window of {} tokens are too long to ask", declared)
     ask = subject.ask(length=min(2 * declared + 3, most))
     own = [site for site in sites(subject.watched(ask)[1]) if site.queries == site.keys == ask.length]
     if not own:
@@ -98,7 +98,7 @@ def documents(subject: Subject) -> Iterator[Fault]:
     try:
         own = [site for site in sites(subject.watched(placed)[1]) if site.queries == site.keys == length]
     except (RuntimeError, ValueError) as error:
-        raise CannotAskError(f"documents are given in another way: {first_line(error)}") from error
+        raise CannotAskError("documents are given in another way: {}", first_line(error)) from error
     crossing = [crosses(site, numbers) for site in own]
     if "documents" not in takes and (not own or all(crossing)):
         raise CannotAskError("positions that begin again do not separate documents in this module")

@@ -12,7 +12,7 @@ from oneblock.check.asked import CannotAskError, asks
 from oneblock.check.calling.adapter import Ask
 from oneblock.check.copies import copied
 from oneblock.check.finding import Fault
-from oneblock.check.seeing.cached import Parting, declared_window, filled, in_parts, needs_cache, needs_steps, short
+from oneblock.check.seeing.cached import Parting, cache_of, declared_window, in_parts, needs_cache, needs_steps, short
 from oneblock.check.seeing.caches import cropper, cuts, reorderer, twin
 from oneblock.check.subject import Subject, fault, gap
 from oneblock.hint import first_line
@@ -36,17 +36,17 @@ def crop(subject: Subject) -> Iterator[Fault]:
     """A cache cut to its first tokens goes on like one that never held more."""
     needs_steps(subject)
     ask = short(subject)
-    full = filled(subject, ask, ask.length)
+    full = cache_of(subject, ask, ask.length)
     cut = cropper(subject.adapter, full, ask.length)
     if cut is None:
-        raise CannotAskError(f"the cache ({type(full).__name__}) cannot be cut")
+        raise CannotAskError("the cache ({}) cannot be cut", type(full).__name__)
     for length in (ask.length - 2, 2, ask.length + 3):
         kept = min(length, ask.length - 2)
         other = with_tail(subject, ask, kept)
 
         def start(length: int = length, kept: int = kept) -> object:
             held = kept if length > ask.length else ask.length
-            return cut(filled(subject, ask, held), length, held)
+            return cut(cache_of(subject, ask, held), length, held)
 
         try:
             found = in_parts(subject, other, tail(other, kept), start)
@@ -55,7 +55,7 @@ def crop(subject: Subject) -> Iterator[Fault]:
         except Exception as error:
             said = first_line(error)
             if isinstance(error, ValueError | NotImplementedError) or declared_window(subject) is not None:
-                raise CannotAskError(f"the cache refuses to be cut: {said}") from error
+                raise CannotAskError("the cache refuses to be cut: {}", said) from error
             yield fault("crop.fails", kept=length, said=said)
             return
         if found is not None:
@@ -68,7 +68,7 @@ def crop_to_nothing(subject: Subject, ask: Ask, cut: object) -> Iterator[Fault]:
     """Cut to 0 tokens, nothing of the old text may be left."""
     other = with_tail(subject, ask, 0)
     try:
-        left = cut(filled(subject, ask, 3), 0, 3)  # type: ignore[operator]
+        left = cut(cache_of(subject, ask, 3), 0, 3)  # type: ignore[operator]
         moved = gap(subject.answer(other, cache=left, use_cache=True).y, subject.answer(other).y)
     except Exception:
         moved = float("inf")
@@ -85,12 +85,12 @@ def reorder(subject: Subject) -> Iterator[Fault]:
         begin = begin.but(source=begin.source[:1].expand(3, *begin.source.shape[1:]).contiguous())
     length = begin.length - 2
     rows = torch.tensor(ROWS)
-    turn = reorderer(subject.adapter, subject.copy(), filled(subject, begin, length))
+    turn = reorderer(subject.adapter, subject.copy(), cache_of(subject, begin, length))
     if turn is None:
         raise CannotAskError("nobody says how the cache's rows are put into another order")
     tokens = torch.cat([begin.tokens[rows, :length], begin.tokens[:, length:]], 1)
     ask = begin.but(tokens=tokens)
-    found = in_parts(subject, ask, tail(ask, length), lambda: turn(filled(subject, begin, length), rows))
+    found = in_parts(subject, ask, tail(ask, length), lambda: turn(cache_of(subject, begin, length), rows))
     if found is not None:
         yield fault("reorder.differs", where=found.where, moved=found.moved, said=found.said or "-")
 
@@ -150,15 +150,15 @@ def older(subject: Subject, ask: Ask, other: Ask) -> Iterator[Fault]:
     length = ask.length - 2
 
     def start() -> object:
-        cache = filled(subject, ask, length)
-        filled(subject, other, other.length)
+        cache = cache_of(subject, ask, length)
+        cache_of(subject, other, other.length)
         return cache
 
     found = in_parts(subject, ask, tail(ask, length), start)
     if found is not None:
         yield fault("reuse.shared", where=found.where, moved=found.moved)
         return
-    cache = filled(subject, ask, length)
+    cache = cache_of(subject, ask, length)
     if isinstance(cache, tuple):  # a tuple promises to stay as it is
         kept = twin(cache)
         subject.answer(other.but(tokens=other.tokens[:, :1]), cache=cache, use_cache=True)
@@ -187,7 +187,7 @@ def cache_padding(subject: Subject) -> Iterator[Fault]:
         for sizes in ((4, *(1,) * ask.length), (4,)):
             found = in_parts(subject, one, cuts(sizes, ask.length))
             if found is not None and found.said:
-                raise CannotAskError(f"with a cache the mask over past and new tokens fails: {found.said}")
+                raise CannotAskError("with a cache the mask over past and new tokens fails: {}", found.said)
             if found is not None:
                 name = "cache.padding" if how == "default" else "cache.positions_given"
                 yield fault(name, where=found.where, position=found.position, moved=found.moved)

@@ -12,8 +12,8 @@ from oneblock.check.finding import Fault
 from oneblock.check.seeing.cached import (
     LONGEST_WINDOW,
     Parting,
+    cache_of,
     declared_window,
-    filled,
     in_parts,
     needs_cache,
     needs_steps,
@@ -51,7 +51,7 @@ def cache(subject: Subject) -> Iterator[Fault]:
 def ignored(subject: Subject, ask: Ask, found: Parting) -> bool:
     """Whether the answer is the same without the cache."""
     begin, end = found.begin, found.end
-    with_cache = step(subject, ask, begin, end, filled(subject, ask, begin)).y
+    with_cache = step(subject, ask, begin, end, cache_of(subject, ask, begin)).y
     return not subject.differs(subject.answer(part(ask, begin, end)).y, with_cache)
 
 
@@ -87,7 +87,7 @@ def leaks(subject: Subject, ask: Ask, begin: int, end: int) -> bool:
     """Whether the last token of a part changes the answer at its first."""
     tokens = torch.cat([ask.tokens[:, : end - 1], subject.others(ask.tokens[:, end - 1 :])], 1)
     a, b = (
-        step(subject, one, begin, end, filled(subject, ask, begin)).y[:, :1] for one in (ask, ask.but(tokens=tokens))
+        step(subject, one, begin, end, cache_of(subject, ask, begin)).y[:, :1] for one in (ask, ask.but(tokens=tokens))
     )
     return subject.differs(a, b)
 
@@ -101,7 +101,7 @@ def cache_window(subject: Subject) -> Iterator[Fault]:
         raise CannotAskError("the module declares no window")
     most = subject.adapter.longest or 2 * LONGEST_WINDOW
     if window > LONGEST_WINDOW or window + 4 > most:
-        raise CannotAskError(f"texts beyond the window of {window} tokens are too long to ask")
+        raise CannotAskError("texts beyond the window of {} tokens are too long to ask", window)
     length = min(2 * window + 3, most)
     ask = subject.ask(length=length)
     prompt = min(window + 2, length - 2)

@@ -16,7 +16,7 @@ from oneblock.check.calling.reply import parts
 from oneblock.check.copies import copied
 from oneblock.check.finding import Fault, Where
 from oneblock.check.questions.dead import gradients, moved
-from oneblock.check.seeing.made import PRODUCTS
+from oneblock.check.seeing.made import PRODUCTS, projection
 from oneblock.check.seeing.watch import Operation, users
 from oneblock.check.subject import Subject, fault, gap
 
@@ -67,7 +67,7 @@ def chosen(
     if x.numel() != tokens * experts or not 1 < experts <= MOST_EXPERTS or active >= experts or not one.path:
         return None
     weights = multiplied(one, tokens * experts, used)
-    scores = made_by_product(one.sources[0], operations)
+    scores = projection(one.sources[0], operations)
     return Router(one, experts, active, weights, scores) if weights else None
 
 
@@ -88,18 +88,6 @@ def multiplied(one: Operation, most: int, used: dict[int, list[Operation]]) -> l
                 seen.add(user.number)
                 front.append(user)
     return found
-
-
-def made_by_product(number: int | None, operations: Sequence[Operation]) -> Operation | None:
-    """The product with a weight that made a router's scores."""
-    for _ in range(16):
-        if number is None:
-            return None
-        one = operations[number]
-        if one.name in PRODUCTS and any(one.weights):
-            return one
-        number = next((n for n in one.sources if n is not None), None)
-    return None
 
 
 @asks("OB814", "router-weights")

@@ -146,7 +146,7 @@ def half(subject: Subject) -> Iterator[Fault]:
             return
         reasons += [f"in {SAID[dtype]}: {run.said}"] if run.failed else []
     if len(reasons) == 2:
-        raise CannotAskError(f"the module does not run in 16 bits ({reasons[0]})")
+        raise CannotAskError("the module does not run in 16 bits ({})", reasons[0])
 
 
 def acting(operations: list[Operation]) -> list[Operation]:

@@ -102,13 +102,13 @@ def compiled(subject: Subject) -> Iterator[Fault]:
     twin = copied(subject.copy())
     count = len(operations_of(subject, twin, ask, train=False))
     if count > MOST:
-        raise CannotAskError(f"{count} operations would take seconds to compile")
+        raise CannotAskError("{} operations would take seconds to compile", count)
     plain = subject.answer(ask, module=twin).y
     with compiling():
         try:
             y = subject.answer(ask, module=torch.compile(twin, backend="eager")).y
         except Exception as error:
-            raise CannotAskError(f"torch.compile fails: {first_line(error)}") from error
+            raise CannotAskError("torch.compile fails: {}", first_line(error)) from error
     moved = gap(y, plain) if y.shape == plain.shape else float("inf")
     if moved > subject.floor():
         yield fault("paths.compiled", where=compiled_part(subject, twin), moved=moved)

@@ -132,7 +132,7 @@ def longest(subject: Subject) -> Iterator[Fault]:
     if length is None or not has_table(subject.module, length):
         raise CannotAskError("no table of positions bounds the length of a text")
     if length > LONGEST:
-        raise CannotAskError(f"a text of {length} tokens would take too long here")
+        raise CannotAskError("a text of {} tokens would take too long here", length)
     ask = same_token(subject, length).but(source=subject.ask(1).source)
     try:
         y = subject.answer(ask, torch.float32).y

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from oneblock.check.asked import CannotAskError, asks
 from oneblock.check.finding import Fault
-from oneblock.check.seeing.monotone import monotone, projection, rows_differ, uniform
+from oneblock.check.seeing.made import projection
+from oneblock.check.seeing.monotone import monotone, rows_differ, uniform
 from oneblock.check.seeing.sites import Site, dots
 from oneblock.check.seeing.watch import Operation
 from oneblock.check.subject import Subject, fault, gap
@@ -26,7 +27,7 @@ def precision(subject: Subject) -> Iterator[Fault]:
     """In bfloat16 late positions must be as exact as early ones."""
     length = min(FAR, subject.adapter.longest or FAR)
     if length < FAR:
-        raise CannotAskError(f"the longest text has {length} tokens, too few for positions to collapse")
+        raise CannotAskError("the longest text has {} tokens, too few for positions to collapse", length)
     try:
         _, _, rough = monotone(subject, torch.bfloat16, length)
     except CannotAskError:
@@ -54,7 +55,7 @@ def rotary_values(subject: Subject) -> Iterator[Fault]:
     if getattr(subject.config, "rotary_value", False) is True:
         raise CannotAskError("the configuration wants values to be turned")
     for site, seen, length in rotary(subject):
-        made = projection(site.v_made, seen, length)
+        made = projection(site.v_made, seen)
         if site.v is not None and uniform(made, length) and rows_differ(site.v) > subject.floor():
             yield fault("rotary.values", "warning", site.where)
             return
@@ -64,7 +65,7 @@ def rotary_values(subject: Subject) -> Iterator[Fault]:
 def rotary_pairs(subject: Subject) -> Iterator[Fault]:
     """Queries and keys must be turned alike: their product may depend on the distance of two places only."""
     for site, seen, length in rotary(subject):
-        made = (projection(number, seen, length) for number in (site.q_made, site.k_made))
+        made = (projection(number, seen) for number in (site.q_made, site.k_made))
         if not all(uniform(one, length) for one in made):
             continue
         table = dots(site)
@@ -83,7 +84,7 @@ def rotary(subject: Subject) -> Iterator[tuple[Site, list[Operation], int]]:
     for site in own:
         if max(rows_differ(site.q), rows_differ(site.k)) <= subject.floor():
             continue
-        if uniform(projection(site.q_made, seen, ask.length), ask.length):
+        if uniform(projection(site.q_made, seen), ask.length):
             turned = True
             yield site, seen, ask.length
     if not turned:

@@ -32,7 +32,7 @@ def inside(path: str, owner: str) -> bool:
     return not owner or path == owner or path.startswith(f"{owner}.")
 
 
-def attending(subject: Subject) -> frozenset[str]:
+def attending_paths(subject: Subject) -> frozenset[str]:
     """Paths of modules that attend."""
     if "attending" not in subject.memo:
         subject.memo["attending"] = frozenset(site.where.module for site in sites(subject.watched(subject.ask())[1]))
@@ -50,7 +50,7 @@ def twin_of(subject: Subject) -> nn.Module:
 
 def stacks(subject: Subject) -> list[Stack]:
     """Every list that holds attending blocks, outer lists first. CannotAskError: there is none."""
-    paths, found = attending(subject), []
+    paths, found = attending_paths(subject), []
     for path, part in twin_of(subject).named_modules():
         if isinstance(part, LISTS) and any(path and inside(one, path) for one in paths):
             held = tuple((f"{path}.{name}" if path else name, child) for name, child in part.named_children())

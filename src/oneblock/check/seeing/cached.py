@@ -55,7 +55,7 @@ def short(subject: Subject) -> Ask:
     window = declared_window(subject)
     length = subject.length if window is None else min(subject.length, window)
     if length < 4:
-        raise CannotAskError(f"the window of {window} tokens is too short to cut a text in parts")
+        raise CannotAskError("the window of {} tokens is too short to cut a text in parts", window)
     return subject.ask(length=length)
 
 
@@ -71,7 +71,7 @@ def step(subject: Subject, ask: Ask, begin: int, end: int, cache: Any, module: n
     return subject.answer(part(ask, begin, end), cache=cache, use_cache=True, module=module)
 
 
-def filled(subject: Subject, ask: Ask, length: int, module: nn.Module | None = None) -> Any:
+def cache_of(subject: Subject, ask: Ask, length: int, module: nn.Module | None = None) -> Any:
     """A cache that holds the first `length` tokens."""
     cache = step(subject, ask, 0, length, None, module).cache
     if cache is None:

@@ -5,14 +5,11 @@ Shapes: tokens (1, length); q, k, v (1, heads, length, head_dim).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
 from oneblock.check.asked import CannotAskError
 from oneblock.check.calling.adapter import Ask
-from oneblock.check.seeing.made import PRODUCTS
 from oneblock.check.seeing.sites import Site, sites
 from oneblock.check.seeing.watch import Operation
 from oneblock.check.subject import Subject, gap
@@ -43,22 +40,6 @@ def monotone(
 def rows_differ(x: Tensor, axis: int = -2) -> float:
     """How far the places of a text differ: 0 for a model that does not know where they are."""
     return gap(x, x.narrow(axis, 0, 1).expand_as(x))
-
-
-def projection(number: int | None, operations: Sequence[Operation], length: int, steps: int = 24) -> Operation | None:
-    """The product with weights that vectors came from, through everything that was done to them since."""
-    while number is not None and steps:
-        one = operations[number]
-        if one.name in PRODUCTS and any(one.weights):
-            return one
-        bearing = [
-            source
-            for source, x in zip(one.sources, one.operands, strict=True)
-            if source is not None and length in x.shape and x.numel() >= one.result.numel() // 2
-        ]
-        number = bearing[0] if bearing else None
-        steps -= 1
-    return None
 
 
 def uniform(one: Operation | None, length: int) -> bool:
