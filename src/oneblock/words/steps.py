@@ -199,13 +199,6 @@ STEPS: dict[str, Entry] = {
         "softmax(q kᵀ / √d_k + mask) v",
         r"\mathrm{softmax}(QK^\top / \sqrt{d_k} + M) V",
     ),
-    "op.layer": Entry(
-        ("Encoder layer, fused", "A whole layer in one operation of torch: nothing inside can be seen."),
-        ("融合的编码器层", "torch 用一个算子完成整个层，内部不可见。"),
-        "Block",
-        "x ← norm(x + f(x))",
-        r"x \leftarrow \mathrm{norm}(x + f(x))",
-    ),
     "op.embedding": Entry(
         ("Look-up", "A row of a table for each id."),
         ("查表", "为每个编号取出表中的一行。"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from oneblock.check.finding import Where
 
@@ -72,6 +72,8 @@ class Operation:
     line: int | None = None
     weights: list[bool] = field(default_factory=list)
     learned: list[bool] = field(default_factory=list)
+    again: Callable[[], Any] = tuple
+    """Runs it once more, on its operands as they were."""
 
     @property
     def where(self) -> Where:
@@ -100,7 +102,7 @@ class Watch(TorchDispatchMode):
         """Run the operation, then note it."""
         del types
         options = dict(kwargs or {})
-        flat = tree_flatten((args, options))[0]
+        flat, nest = tree_flatten((args, options))
         operands = [x for x in flat if isinstance(x, Tensor)]
         before = [self.kept(x) for x in operands] if self.keep else operands
         name = name_of(func)
@@ -127,6 +129,7 @@ class Watch(TorchDispatchMode):
             *asked_at(),
             [x.untyped_storage().data_ptr() in self.weights for x in operands],
             [x.untyped_storage().data_ptr() in self.learned for x in operands],
+            again_of(func, flat, before, nest),
         )
         self.operations.append(operation)
         for x in results:
@@ -148,6 +151,17 @@ def users(operations: Sequence[Operation]) -> dict[int, list[Operation]]:
         for source in {n for n in one.sources if n is not None}:
             found.setdefault(source, []).append(one)
     return found
+
+
+def again_of(func: Any, flat: Sequence[Any], before: Sequence[Tensor], nest: Any) -> Callable[[], Any]:
+    """Runs an operation once more, on its operands as they were."""
+
+    def run() -> Any:
+        kept = iter(before)
+        args, options = tree_unflatten([next(kept) if isinstance(x, Tensor) else x for x in flat], nest)
+        return func(*args, **options)
+
+    return run
 
 
 def name_of(func: Any) -> str:
