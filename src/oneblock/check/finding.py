@@ -89,10 +89,6 @@ class Report:
         worst = SEVERITIES[: SEVERITIES.index(level) + 1]
         return tuple(fault for fault in self.faults if fault.severity in worst)
 
-    def found(self, check: str) -> tuple[Fault, ...]:
-        """The faults of one check, by name or code."""
-        return tuple(fault for fault in self.faults if check in (fault.check, fault.code))
-
     def to_dict(self, lang: str = "en") -> list[Finding]:
         """All faults as plain data."""
         return [fault.to_dict(lang) for fault in self.faults]
