@@ -24,7 +24,7 @@ from oneblock.explain.variant import Variant
 from oneblock.spec import Causal, Seq2Seq, SigmaNorm, Spec, get, put
 from oneblock.words import ENTRIES
 from oneblock.zoo import FAMILIES
-from planted import PLANTS, TEXT
+from planted import PLANTS, TEXT, hidden
 from specs import exact, language_model, models, pairs, readers, translator
 from test_explain_trace import call_of
 from test_families_cached import model_of
